@@ -1,0 +1,77 @@
+"""How an object shows itself: a mixin, and the one table of doors to the layers above.
+
+Base layer. Classes below ``render`` inherit `Renderable` and say *what* they look like
+(``view()``); how that is drawn is looked up here by module name when somebody asks, so no layer
+imports upward. Showing an object never raises: a failure becomes a line that names it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from runbook_nb._view import Card
+
+#: name of the door -> "module:function". The only place that names modules of higher layers.
+DOORS: dict[str, str] = {
+    "text": "runbook_nb.render.text:render_text",
+    "line": "runbook_nb.render.text:render_line",
+    "markdown": "runbook_nb.render.markdown:render_markdown",
+}
+
+
+def through(door: str, *args: Any, **kwargs: Any) -> Any:
+    """Call the function behind a door.
+
+    Parameters
+    ----------
+    door : str
+        A key of `DOORS`.
+
+    Examples
+    --------
+    >>> from runbook_nb._view import Card
+    >>> through("line", Card(kind="Toolbox", name="ops", headline="3 tools"))
+    'Toolbox ops · 3 tools'
+    """
+    module, _, function = DOORS[door].partition(":")
+    return getattr(import_module(module), function)(*args, **kwargs)
+
+
+class Renderable:
+    """Gives a class its ``repr``, ``str``, Jupyter bundle and Markdown, all from ``view()``."""
+
+    __slots__ = ()
+
+    def view(self) -> Card:
+        """Say what this looks like, as data."""
+        return Card(kind=type(self).__name__, name="")
+
+    def to_markdown(self) -> str:
+        """Give the view as Markdown, for a ticket or a chat message."""
+        return str(through("markdown", self.view()))
+
+    def __repr__(self) -> str:
+        try:
+            return f"<{through('line', self.view())}>"
+        except Exception as error:
+            return f"<{type(self).__name__}, cannot be shown: {type(error).__name__}>"
+
+    def __str__(self) -> str:
+        try:
+            return str(through("text", self.view()))
+        except Exception as error:
+            return f"{type(self).__name__}, cannot be shown: {type(error).__name__}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else str(self))
+
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None, **_: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        data: dict[str, Any] = {"text/plain": str(self)}
+        if include is not None:
+            data = {kind: shown for kind, shown in data.items() if kind in include}
+        if exclude is not None:
+            data = {kind: shown for kind, shown in data.items() if kind not in exclude}
+        return data, {}

@@ -1,0 +1,232 @@
+"""Frozen mappings and lists: real ``dict`` and ``list`` storage that cannot be changed.
+
+Base layer. What a stage reads, and what an envelope holds, must not be a handle through which
+the record can be rewritten. Values are frozen once, when written; reading hands out the same
+object. ``json.dumps``, ``isinstance(x, dict)`` and shipping to a worker work; ``copy`` and
+``deepcopy`` give ordinary, changeable objects.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Set
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final, NoReturn
+
+from runbook_nb.errors import RunbookError
+
+#: Exact types that cannot change and are kept by reference.
+ATOMS: Final[frozenset[type]] = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, date, datetime, time, timedelta, Decimal}
+)
+
+
+class FrozenError(RunbookError, TypeError):
+    """Something tried to change a recorded value."""
+
+    code = "frozen_value"
+
+
+class CycleError(RunbookError, ValueError):
+    """A value contains itself, so it can neither be recorded nor written as JSON."""
+
+    code = "cyclic_value"
+
+
+def _refuse(self: Any, *_: Any, **__: Any) -> NoReturn:
+    kind = "mapping" if isinstance(self, dict) else "list"
+    raise FrozenError(
+        f"this {kind} is part of a record and cannot be changed",
+        fix="change a copy (copy.deepcopy gives an ordinary one) and write that back",
+    )
+
+
+class FrozenDict(dict[Any, Any]):
+    """A ``dict`` that cannot be changed. Its values are frozen too."""
+
+    __slots__ = ()
+
+    __setitem__ = _refuse
+    __delitem__ = _refuse
+    __ior__ = _refuse
+    clear = _refuse
+    pop = _refuse
+    popitem = _refuse
+    setdefault = _refuse
+    update = _refuse
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def copy(self) -> dict[Any, Any]:
+        """Give an ordinary, shallow copy."""
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return {key: thaw(value) for key, value in self.items()}
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return (FrozenDict, (dict(self),))
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise TypeError("unhashable type: 'FrozenDict'")
+
+
+class FrozenList(list[Any]):
+    """A ``list`` that cannot be changed. Its items are frozen too."""
+
+    __slots__ = ()
+
+    __setitem__ = _refuse
+    __delitem__ = _refuse
+    __iadd__ = _refuse
+    __imul__ = _refuse
+    append = _refuse
+    clear = _refuse
+    extend = _refuse
+    insert = _refuse
+    pop = _refuse
+    remove = _refuse
+    reverse = _refuse
+    sort = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def copy(self) -> list[Any]:
+        """Give an ordinary, shallow copy."""
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [thaw(value) for value in self]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return (FrozenList, (list(self),))
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise TypeError("unhashable type: 'FrozenList'")
+
+
+class Immutable:
+    """Marker for the package's own value classes that never change after they are made."""
+
+    __slots__ = ()
+
+
+def freeze(value: Any, key: str = "value") -> Any:
+    """Give the frozen form of a value: itself when it cannot change, else a snapshot.
+
+    Dicts and lists become `FrozenDict` and `FrozenList`, tuples stay tuples, sets become
+    frozensets; any other object (a frame, an array, a dataclass) is deep-copied, so that later
+    changes by its owner do not rewrite the record.
+
+    Parameters
+    ----------
+    value : object
+        What is being written.
+    key : str
+        The name it is written under, for the message when it cannot be kept.
+
+    Raises
+    ------
+    CycleError
+        The value contains itself.
+    FrozenError
+        The value cannot be copied (an open file, a connection).
+
+    Examples
+    --------
+    >>> rows = freeze([{"age": 2}], "rows")
+    >>> isinstance(rows, list), rows == [{"age": 2}]
+    (True, True)
+    """
+    cls = value.__class__
+    if cls in ATOMS or cls is FrozenDict or cls is FrozenList:
+        return value
+    return _freeze(value, key, [])
+
+
+def _freeze(value: Any, key: str, path: list[int]) -> Any:
+    cls = value.__class__
+    if cls in ATOMS or cls is FrozenDict or cls is FrozenList:
+        return value
+    if isinstance(value, Immutable | Enum) or cls is frozenset and not value:
+        return value
+    if isinstance(value, Mapping | list | tuple | Set):
+        if id(value) in path:
+            raise CycleError(f"the value of {key!r} contains itself", where=key)
+        path.append(id(value))
+        try:
+            return _freeze_container(value, key, path)
+        finally:
+            path.pop()
+    try:
+        return copy.deepcopy(value)
+    except Exception as error:
+        raise FrozenError(
+            f"the value of {key!r} ({cls.__name__}) cannot be copied, so it cannot be recorded",
+            where=key,
+            fix="keep clients and handles in variables of the procedure and write plain data",
+        ) from error
+
+
+def _freeze_container(value: Any, key: str, path: list[int]) -> Any:
+    if isinstance(value, Mapping):
+        return FrozenDict({k: _freeze(v, key, path) for k, v in value.items()})
+    if isinstance(value, list):
+        return FrozenList([_freeze(v, key, path) for v in value])
+    if isinstance(value, tuple):
+        items = [_freeze(v, key, path) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return frozenset(value)
+
+
+def thaw(value: Any) -> Any:
+    """Give an ordinary, changeable deep copy of a frozen value.
+
+    Examples
+    --------
+    >>> rows = thaw(freeze([{"age": 2}])); rows[0]["age"] = 3; rows
+    [{'age': 3}]
+    """
+    if isinstance(value, dict):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [thaw(item) for item in value]
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return tuple(thaw(item) for item in value)
+    if value.__class__ in ATOMS or isinstance(value, Immutable | Enum | frozenset):
+        return value
+    return copy.deepcopy(value)
+
+
+def deep_merge(into: Any, partial: Any) -> Any:
+    """Merge a partial value into a value: mappings merge key by key, anything else replaces.
+
+    Returns a new value; neither argument is changed.
+
+    Examples
+    --------
+    >>> deep_merge({"a": {"x": 1}, "b": [1]}, {"a": {"y": 2}, "b": [2]})
+    {'a': {'x': 1, 'y': 2}, 'b': [2]}
+    """
+    if not (isinstance(into, Mapping) and isinstance(partial, Mapping)):
+        return partial
+    merged = dict(into)
+    for key, value in partial.items():
+        merged[key] = deep_merge(merged[key], value) if key in merged else value
+    return merged
+
+
+def walk_values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every leaf of a value with its path (``rows[0].age``)."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from walk_values(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from walk_values(item, f"{path}[{index}]")
+    else:
+        yield path, value

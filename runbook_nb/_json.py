@@ -1,0 +1,264 @@
+"""Canonical JSON, sizes in bytes, and the one rule for values JSON cannot carry.
+
+Base layer. Two doors: `encode` refuses what JSON cannot carry (stores, checkpoints); `to_wire`
+converts it by a stated rule and counts what it had to replace (answers). Nothing is approximated
+in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from runbook_nb._frozen import CycleError
+from runbook_nb._text import duration_text
+from runbook_nb.errors import RunbookError
+
+
+class JsonError(RunbookError, ValueError):
+    """JSON cannot carry a value."""
+
+    code = "not_json"
+
+
+def encode(value: Any) -> str:
+    """Write a value as compact JSON, in its own key order, refusing what JSON cannot carry.
+
+    Raises
+    ------
+    JsonError
+        A set, a date, a NaN, a key that is not text, a lone surrogate, a cycle; the message
+        names the path.
+
+    Examples
+    --------
+    >>> encode({"a": [1, None], "é": "x"})
+    '{"a":[1,null],"é":"x"}'
+    """
+    problem = _first_problem(value, "", [])
+    if problem:
+        raise JsonError(f"JSON cannot carry this value: {problem}")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """Write a value as compact JSON with sorted keys: equal values give equal bytes.
+
+    Examples
+    --------
+    >>> canonical({"b": 1, "a": 2})
+    '{"a":2,"b":1}'
+    """
+    problem = _first_problem(value, "", [])
+    if problem:
+        raise JsonError(f"JSON cannot carry this value: {problem}")
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True
+    )
+
+
+def byte_size(text: str) -> int:
+    """Count the UTF-8 bytes of a text.
+
+    Examples
+    --------
+    >>> byte_size("é")
+    2
+    """
+    return len(text.encode("utf-8"))
+
+
+def _first_problem(value: Any, path: str, seen: list[int]) -> str | None:
+    cls = value.__class__
+    if value is None or cls is bool or cls is int:
+        return None
+    if cls is str:
+        return _text_problem(value, path)
+    if cls is float:
+        return None if math.isfinite(value) else f"{value} at {path or 'the top'}"
+    if isinstance(value, dict | list | tuple):
+        return _container_problem(value, path, seen)
+    if isinstance(value, str | int | float) and not isinstance(value, Enum):
+        return _first_problem(_plain_scalar(value), path, seen)
+    return f"a {cls.__name__} at {path or 'the top'}"
+
+
+def _container_problem(value: Any, path: str, seen: list[int]) -> str | None:
+    if id(value) in seen:
+        return f"{path or 'the top'} contains itself"
+    seen.append(id(value))
+    try:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    return f"the key {key!r} at {path or 'the top'} is not text"
+                here = f"{path}.{key}" if path else key
+                problem = _text_problem(key, here) or _first_problem(item, here, seen)
+                if problem:
+                    return problem
+            return None
+        for index, item in enumerate(value):
+            problem = _first_problem(item, f"{path}[{index}]", seen)
+            if problem:
+                return problem
+        return None
+    finally:
+        seen.pop()
+
+
+def _text_problem(text: str, path: str) -> str | None:
+    if text.isascii():
+        return None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return f"a lone surrogate in the text at {path or 'the top'}"
+    return None
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int(value) if isinstance(value, int) else float(value)
+
+
+@dataclass(slots=True)
+class WireReport:
+    """What `to_wire` had to replace: type names with how often each was met."""
+
+    replaced: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many values were replaced by their type name."""
+        return sum(self.replaced.values())
+
+
+def to_wire(value: Any, report: WireReport | None = None) -> Any:
+    """Convert any value to what strict JSON carries, keeping its meaning.
+
+    Dates and times become ISO text, durations ISO 8601 durations, decimals exact text, sets
+    sorted lists, enumerations their value, numpy and pandas scalars the Python scalar, NaN and
+    the pandas nulls null, infinities the words ``Infinity`` and ``-Infinity``. Anything else is
+    replaced by its type name in angle brackets and counted in ``report``.
+
+    Parameters
+    ----------
+    value : object
+        Any value. Mappings and sequences are converted deeply into new dicts and lists.
+    report : WireReport, optional
+        Collects what had to be replaced.
+
+    Raises
+    ------
+    CycleError
+        The value contains itself.
+
+    Examples
+    --------
+    >>> to_wire({"at": date(2026, 1, 2), "share": Decimal("0.10"), "tags": {"b", "a"}})
+    {'at': '2026-01-02', 'share': '0.10', 'tags': ['a', 'b']}
+    """
+    return _wire(value, report if report is not None else WireReport(), [])
+
+
+def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
+    cls = value.__class__
+    if value is None or cls is bool or cls is int:
+        return value
+    if cls is str:
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if cls is float:
+        return _wire_float(value)
+    if isinstance(value, Mapping | list | tuple | Set) or _is_sequence(value):
+        if id(value) in path:
+            raise CycleError("a value contains itself, so it cannot be written as JSON")
+        path.append(id(value))
+        try:
+            return _wire_container(value, report, path)
+        finally:
+            path.pop()
+    return _wire_scalar(value, report, path)
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def _wire_float(value: float) -> float | str | None:
+    if math.isfinite(value):
+        return value
+    return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
+    if isinstance(value, Mapping):
+        return {wire_key(k, report): _wire(v, report, path) for k, v in value.items()}
+    if isinstance(value, Set):
+        items = [_wire(item, report, path) for item in value]
+        return sorted(items, key=lambda item: (type(item).__name__, canonical(item)))
+    return [_wire(item, report, path) for item in value]
+
+
+def wire_key(key: Any, report: WireReport | None = None) -> str:
+    """Convert a mapping key as JSON writers do: true, false, null and numbers as their text.
+
+    Examples
+    --------
+    >>> wire_key(1), wire_key(None), wire_key("a")
+    ('1', 'null', 'a')
+    """
+    if isinstance(key, str) and not isinstance(key, Enum):
+        return key if key.isascii() else key.encode("utf-8", "backslashreplace").decode()
+    plain = _wire(key, report or WireReport(), []) if not isinstance(key, tuple) else str(key)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def _wire_scalar(value: Any, report: WireReport, path: list[int]) -> Any:
+    if isinstance(value, Enum):
+        return _wire(value.value, report, path)
+    plain = plain_scalar(value)
+    if plain is not value:
+        return _wire(plain, report, path)
+    if isinstance(value, str | bool | int | float):
+        return _wire(_plain_scalar(value), report, path)
+    if isinstance(value, Decimal):
+        return None if value.is_nan() else str(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return duration_text(value)
+    to_dict = getattr(value, "to_dict", None)
+    if getattr(type(value), "__module__", "").startswith("runbook_nb.") and callable(to_dict):
+        return _wire(to_dict(), report, path)
+    name = type(value).__name__
+    report.replaced[name] = report.replaced.get(name, 0) + 1
+    return f"<{name}>"
+
+
+def plain_scalar(value: Any) -> Any:
+    """Give the plain Python value of a numpy or pandas scalar, by its shape and with no import.
+
+    NaT and NA become None, ``datetime64`` a datetime, any other numpy scalar its ``item()``; a
+    value that is none of these comes back as it is.
+    """
+    cls = type(value)
+    module = cls.__module__
+    if module.partition(".")[0] not in ("numpy", "pandas"):
+        return value
+    name = cls.__name__
+    if name in ("NaTType", "NAType"):
+        return None
+    if module.startswith("numpy") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        if name in ("datetime64", "timedelta64"):
+            # .item() of a nanosecond value is a bare integer; microseconds give a real datetime.
+            unit = "datetime64[us]" if name == "datetime64" else "timedelta64[us]"
+            return value.astype(unit).item()
+        return value.item()
+    return value

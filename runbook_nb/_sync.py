@@ -1,0 +1,99 @@
+"""The sync door: call async code from anywhere, also from inside a running event loop.
+
+Base layer. The outermost call runs its coroutine in a fresh thread with a loop of its own and a
+copy of the caller's context; a nested one (a sync stage that calls a sync door) opens another.
+The caller's loop is never patched, and nothing keeps running after the call returns. asyncio is
+imported when the door is first used.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end and give its result.
+
+    An interrupt from the keyboard cancels the coroutine, waits until it has ended, and then
+    leaves as `KeyboardInterrupt`.
+
+    Parameters
+    ----------
+    start : callable
+        Makes the coroutine. It is called inside the new thread.
+
+    Examples
+    --------
+    >>> async def answer():
+    ...     return 42
+    >>> run_sync(answer)
+    42
+    """
+    door = _Door(start)
+    context = contextvars.copy_context()
+    thread = threading.Thread(
+        target=context.run, args=(door.run,), name="runbook_nb-sync", daemon=True
+    )
+    thread.start()
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            thread.join()
+            break
+        except KeyboardInterrupt as pressed:
+            if interrupt is not None:  # pressed twice: do not wait for a coroutine that will not end
+                raise
+            interrupt = pressed
+            door.cancel()
+    if interrupt is not None:
+        # The interrupted run is worth more than the bare interrupt: hand it over.
+        interrupt.run = getattr(door.error, "run", None)  # type: ignore[attr-defined]
+        raise interrupt
+    if door.error is not None:
+        try:
+            raise door.error
+        finally:
+            door.error = None  # the frame must not keep the error, which keeps the frame
+    result: T = door.result
+    return result
+
+
+class _Door:
+    """One call through the door: its loop, its task, what came out."""
+
+    def __init__(self, start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self._start = start
+        self._loop: Any = None
+        self._task: Any = None
+        self._ready = threading.Event()
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        import asyncio
+
+        try:
+            with asyncio.Runner() as runner:
+                self._loop = runner.get_loop()
+                self.result = runner.run(self._main())
+        except BaseException as error:  # handed over to the caller's thread, whatever it is
+            self.error = error
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> Any:
+        import asyncio
+
+        self._task = asyncio.current_task()
+        self._ready.set()
+        return await self._start()
+
+    def cancel(self) -> None:
+        self._ready.wait(5)
+        if self._task is not None and not self._task.done():
+            self._loop.call_soon_threadsafe(self._task.cancel)

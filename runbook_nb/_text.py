@@ -1,0 +1,251 @@
+"""Text for people: shortening, neutralising control characters, near matches, value summaries.
+
+Base layer. Nothing here knows what is being shown; the law that a cut is visible is kept by
+`clip` alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+#: Longest value summary kept in evidence, in characters.
+SUMMARY_LENGTH: Final = 80
+
+#: Shown where nothing was recorded.
+MISSING_CELL: Final = "—"
+
+_BIDI = frozenset(range(0x202A, 0x202F)) | frozenset(range(0x2066, 0x206A))
+
+
+class _Missing:
+    """The value of a key that is not there; not None, which is a value somebody wrote."""
+
+    __slots__ = ()
+    _one: _Missing | None = None
+
+    def __new__(cls) -> _Missing:
+        if cls._one is None:
+            cls._one = super().__new__(cls)
+        return cls._one
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Missing, ())
+
+
+MISSING: Final = _Missing()
+
+
+def clip(text: str, length: int) -> str:
+    """Cut text to ``length`` characters, ending in an ellipsis when anything was cut.
+
+    Examples
+    --------
+    >>> clip("last backup older than 7 days", 12)
+    'last backup…'
+    """
+    return text if len(text) <= length else text[: max(length - 1, 0)].rstrip() + "…"
+
+
+def visible(text: str) -> str:
+    r"""Show control characters and bidirectional overrides as escapes; keep all else.
+
+    Examples
+    --------
+    >>> visible("web\x1b[31m\u202e01")
+    'web\\x1b[31m\\u202e01'
+    """
+    if text.isprintable() and text.isascii():
+        return text
+    out = []
+    for char in text:
+        point = ord(char)
+        if point < 0x20 or 0x7F <= point < 0xA0:
+            out.append({0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}.get(point, f"\\x{point:02x}"))
+        elif point in _BIDI or 0xD800 <= point < 0xE000 or point in (0x2028, 0x2029):
+            out.append(f"\\u{point:04x}")
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """Find the choice a misspelt word most likely meant, or None.
+
+    Case, ``-``, ``_`` and spaces are ignored first, then similarity decides.
+
+    Examples
+    --------
+    >>> nearest("notChecked", ["checked", "not_checked"])
+    'not_checked'
+    >>> nearest("lable", ["when", "then", "label"])
+    'label'
+    """
+    options = list(choices)
+    plain = {_squash(option): option for option in reversed(options)}
+    if _squash(word) in plain:
+        return plain[_squash(word)]
+    from difflib import get_close_matches  # rarely needed; keeps the import light
+
+    found = get_close_matches(_squash(word), list(plain), n=1, cutoff=0.6)
+    return plain[found[0]] if found else None
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
+    """Phrase a near match as a fix, or None when nothing is near.
+
+    Examples
+    --------
+    >>> did_you_mean("ge", ["gt", "gte", "lt"])
+    "did you mean 'gte'?"
+    """
+    options = sorted(choices)
+    near = next((o for o in options if o.startswith(word) and len(word) > 1), None)
+    near = near or nearest(word, options) or _subsequence(word, options)
+    return f"did you mean {near!r}?" if near else None
+
+
+def _subsequence(word: str, options: Sequence[str]) -> str | None:
+    # "ge" is "gte" with a letter left out: too short for a similarity score to find.
+    for option in sorted(options, key=len):
+        letters = iter(option)
+        if len(word) > 1 and all(letter in letters for letter in word):
+            return option
+    return None
+
+
+def _squash(word: str) -> str:
+    return "".join(c for c in word.lower() if c not in "-_ ")
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """Join words as a sentence does.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    items = list(words)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Say a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(3, "row"), counted(0, "entry", "entries")
+    ('1 row', '3 rows', '0 entries')
+    """
+    return f"{n} {one if n == 1 else (many or one + 's')}"
+
+
+def summarize(value: Any, length: int = SUMMARY_LENGTH) -> str:
+    """Summarise a value for evidence, in at most ``length`` characters.
+
+    Texts are quoted and cut, lists say how many items they hold, mappings preview up to four
+    keys, a missing value reads ``undefined`` and None ``null``.
+
+    Examples
+    --------
+    >>> summarize(30), summarize("x" * 5), summarize([1, 2]), summarize({"a": 1})
+    ('30', '"xxxxx"', '(2 items)', '{a}')
+    """
+    text = _summary(value, length)
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def _summary(value: Any, length: int) -> str:
+    if value is MISSING:
+        return "undefined"
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return f'"{value[: length - 3]}..."' if len(value) > length - 3 else f'"{value}"'
+    if isinstance(value, int | float | Decimal):
+        return number_text(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return duration_text(value)
+    if isinstance(value, Mapping):
+        return _mapping_summary(value, length)
+    if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray):
+        return "[]" if len(value) == 0 else f"({counted(len(value), 'item')})"
+    return f"<{type(value).__name__}>"
+
+
+def _mapping_summary(value: Mapping[Any, Any], length: int) -> str:
+    keys = [str(key) for key in value]
+    if not keys:
+        return "{}"
+    text = "{" + ", ".join(keys[:4]) + (f", ... ({len(keys)} keys)" if len(keys) > 4 else "") + "}"
+    return text if len(text) <= length else "{" + f"{len(keys)} keys" + "}"
+
+
+def number_text(value: int | float | Decimal) -> str:
+    """Write a number as a person reads it: ``NaN`` and ``Infinity`` in words, never in a format
+    that loses digits.
+
+    Examples
+    --------
+    >>> number_text(2.0), number_text(float("nan"))
+    ('2.0', 'NaN')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"<integer of {value.bit_length()} bits>"  # int-to-text conversion is limited
+    return str(value)
+
+
+def duration_text(value: timedelta) -> str:
+    """Write a timedelta as an ISO 8601 duration.
+
+    Examples
+    --------
+    >>> duration_text(timedelta(days=1, hours=2))
+    'P1DT2H'
+    """
+    micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+    sign, micros = ("-" if micros < 0 else ""), abs(micros)
+    seconds, micros = divmod(micros, 1_000_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    fraction = f".{micros:06d}".rstrip("0") if micros else ""
+    clock = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    clock += f"{seconds}{fraction}S" if seconds or micros else ""
+    body = (f"{days}D" if days else "") + (f"T{clock}" if clock else "")
+    return f"{sign}P{body or 'T0S'}"
+
+
+def show(value: Any) -> str:
+    """Write a value for a table cell or a sentence: text bare, the rest as `summarize` has it.
+
+    Examples
+    --------
+    >>> show("cluster-a"), show(None), show(True), show(30)
+    ('cluster-a', '—', 'true', '30')
+    """
+    if value is None or value is MISSING:
+        return MISSING_CELL
+    if isinstance(value, str):
+        return visible(value)
+    return visible(_summary(value, SUMMARY_LENGTH))

@@ -1,0 +1,254 @@
+"""What a view is made of: plain data that says what to show, with no markup in it.
+
+Base layer. Every public object answers ``view()`` with a `Card`; ``render`` turns cards into
+text, Markdown and HTML and knows no other class. The order of the parts is the reading order.
+
+Two kinds of words meet in a view and are never mixed up: *ours* are plain ``str``; *data*, which
+came from outside and may hold anything, is wrapped in `Data`. A renderer escapes both and sets
+data apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+#: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; the rest are
+#: outcomes that are not verdicts, and ``plain``.
+Role = Literal["a", "b", "c", "d", "declined", "failed", "not_reached", "absent", "plain"]
+
+VERDICT_ROLES: tuple[Role, ...] = ("a", "b", "c", "d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """A value that came from outside.
+
+    Attributes
+    ----------
+    value : object
+        Shown by `runbook_nb._text.show`; None reads as "not recorded".
+    unit : str or None
+        Unit declared by the author, shown after the number.
+    """
+
+    value: Any
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """A word with a role, optionally counted: ``3 declined``."""
+
+    word: str
+    role: Role = "plain"
+    count: int | None = None
+
+
+#: One run of a cell or sentence.
+Run = str | int | Data | Badge | None
+#: The content of a table cell, a sentence or a fact: one run or several in a row.
+Cell = Run | tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a `Table`.
+
+    Attributes
+    ----------
+    head : str or Data
+        Its heading (`Data` when the name came from outside).
+    align : {"left", "right"}
+        Right only when all its values are numbers.
+    in_text : {"bare", "labelled", "hidden"}
+        In plain text the cell stands alone, after its heading (``age 30``), or not at all.
+    """
+
+    head: str | Data
+    align: Literal["left", "right"] = "left"
+    in_text: Literal["bare", "labelled", "hidden"] = "bare"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows under columns.
+
+    Attributes
+    ----------
+    columns, rows : tuple
+        One cell per column in each row. ``rows`` are the rows carried here.
+    total : int
+        How many rows there are in all; more than ``len(rows)`` when the view was capped.
+    rest : str
+        Where the rows that are not shown can be had (``"envelope.to_frame()"``).
+    note : str
+        What qualifies the whole table (``"worst first"``).
+    empty : str
+        The sentence shown when there is no row.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: int
+    rest: str = ""
+    note: str = ""
+    empty: str = "no rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A term with what is said of it."""
+
+    term: Cell
+    detail: Cell = None
+    badges: tuple[Badge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """A list of facts under a word, with its true count.
+
+    Attributes
+    ----------
+    label : str
+        What they are (``"Not checked"``).
+    items : tuple of Fact
+        Those carried here.
+    total : int
+        How many there are.
+    style : {"checked", "not_checked", "cannot_cover", "plain"}
+        Which of the line styles goes with it.
+    empty : str
+        What is said when there is none.
+    """
+
+    label: str
+    items: tuple[Fact, ...]
+    total: int
+    style: Literal["checked", "not_checked", "cannot_cover", "plain"] = "plain"
+    empty: str = "none declared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prose:
+    """One sentence or short paragraph; ``tone`` says how loud it is."""
+
+    text: Cell
+    tone: Literal["plain", "dim", "warning"] = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowLine:
+    """One step of an outline: how deep it lies, then its cells.
+
+    ``state`` tells apart what ran, what the decider did not take, what was not reached when the
+    run ended, and what failed; ``key`` names the node of the graph the line belongs to.
+    """
+
+    depth: int
+    cells: tuple[Cell, ...]
+    state: Literal["ran", "not_taken", "not_reached", "failed", "declared"] = "ran"
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What ran, as an outline.
+
+    Attributes
+    ----------
+    lines : tuple of FlowLine
+        The outline in reading order.
+    summary : str
+        One sentence saying what happened, for readers who cannot see a picture.
+    notes : tuple of str
+        What was folded or left out.
+    """
+
+    lines: tuple[FlowLine, ...]
+    summary: str = ""
+    notes: tuple[str, ...] = ()
+
+
+Part = Table | Facts | Prose | Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A labelled group of parts.
+
+    Attributes
+    ----------
+    label : str
+        Empty for a group without a heading.
+    parts : tuple
+        What it holds.
+    note : str
+        Qualifies the label (``"3 of 3 shown"``).
+    in_text : bool
+        Whether plain text, which is short by law, shows it. Markdown and rich views always do.
+    """
+
+    label: str
+    parts: tuple[Part, ...]
+    note: str = ""
+    in_text: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A whole view: one headline that stands alone, then sections, then closing facts.
+
+    Attributes
+    ----------
+    kind, name : str
+        What it is and what it is called (``"Envelope"``, ``"backup_triage"``).
+    qualifiers : tuple of str
+        Short facts that qualify the name (``"health-signal v1"``).
+    headline : str
+        The answer, without the counts that the badges carry.
+    badges : tuple of Badge
+        Counted outcomes; zero counts are left out by whoever builds the card.
+    sections : tuple of Section
+        In reading order.
+    closing : tuple of str
+        Last facts, shown on one line of plain text (``"checked 2"``).
+    remarks : tuple of str
+        Sentences plain text puts on lines of their own at the very end.
+    """
+
+    kind: str
+    name: str
+    qualifiers: tuple[str, ...] = ()
+    headline: str = ""
+    badges: tuple[Badge, ...] = ()
+    sections: tuple[Section, ...] = ()
+    closing: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = field(default=())
+
+
+@runtime_checkable
+class Viewable(Protocol):
+    """Anything that can say what it looks like."""
+
+    def view(self) -> Card:
+        """Give the card."""
+        ...
+
+
+def verdict_role(word: str, order: tuple[str, ...], declined: str = "declined") -> Role:
+    """Give a verdict its role: by declared order, ``declined`` always its own.
+
+    The fifth and later verdicts share the last role; a word and a glyph tell them apart.
+
+    Examples
+    --------
+    >>> verdict_role("unprotected", ("protected", "unprotected")), verdict_role("declined", ())
+    ('b', 'declined')
+    """
+    if word == declined:
+        return "declined"
+    words = [w for w in order if w != declined]
+    place = words.index(word) if word in words else len(words)
+    return VERDICT_ROLES[min(place, len(VERDICT_ROLES) - 1)]

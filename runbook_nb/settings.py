@@ -1,0 +1,196 @@
+"""Options of the process and of the current context, from code or from ``RUNBOOK_NB_*``.
+
+Base layer. ``settings.theme = "dark"`` changes the process default; ``with
+settings(theme="dark"):`` changes it for the block (and for the tasks and threads started inside
+it). The clock and the source of ids are settings too, so that a document or a test can fix them.
+A run captures what it needs once, when it starts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from runbook_nb._ids import IdSource, random_id
+from runbook_nb._text import did_you_mean
+from runbook_nb.errors import DefinitionError
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One consistent set of option values.
+
+    Attributes
+    ----------
+    static : bool
+        No live updates; each display is final. Set by test runs.
+    theme : {"auto", "light", "dark"}
+        Which palette static exports use.
+    layout : str
+        Which engine lays graphs out; ``"auto"`` takes the first that is there.
+    max_text_rows, max_table_rows : int
+        Rows a text view and a rich view show.
+    max_cell : int
+        Characters of a cell before it is cut.
+    embed : bool
+        Whether rich output carries the machine-readable form.
+    mime_json : bool
+        Whether rich output also carries a JSON form.
+    show_refs : bool
+        Whether displays name artifact references.
+    clock : callable
+        Gives the current aware ``datetime``.
+    timer : callable
+        Gives seconds that only ever grow; limits are measured with it.
+    ids : callable
+        Gives ``n`` characters of an identifier.
+    """
+
+    static: bool = False
+    theme: str = "auto"
+    layout: str = "auto"
+    max_text_rows: int = 10
+    max_table_rows: int = 50
+    max_cell: int = 200
+    embed: bool = True
+    mime_json: bool = False
+    show_refs: bool = False
+    clock: Callable[[], datetime] = _now
+    timer: Callable[[], float] = time.monotonic
+    ids: IdSource = random_id
+
+
+_NAMES = tuple(f.name for f in fields(Options))
+_CHOICES = {"theme": ("auto", "light", "dark")}
+_FROM_ENV: dict[str, Callable[[str], Any]] = {
+    "static": lambda text: _flag("RUNBOOK_NB_STATIC", text),
+    "embed": lambda text: _flag("RUNBOOK_NB_EMBED", text),
+    "mime_json": lambda text: _flag("RUNBOOK_NB_MIME_JSON", text),
+    "show_refs": lambda text: _flag("RUNBOOK_NB_SHOW_REFS", text),
+    "theme": str,
+    "layout": str,
+    "max_text_rows": int,
+    "max_table_rows": int,
+    "max_cell": int,
+}
+
+
+def _flag(name: str, text: str) -> bool:
+    word = text.strip().lower()
+    if word in ("1", "true", "on", "yes"):
+        return True
+    if word in ("", "0", "false", "off", "no"):
+        return False
+    raise DefinitionError(f"{name}={text!r} is neither on nor off", fix="use 1 or 0")
+
+
+def _checked(changes: dict[str, Any]) -> dict[str, Any]:
+    for name, value in changes.items():
+        if name not in _NAMES:
+            raise DefinitionError(
+                f"there is no setting {name!r}",
+                where=name,
+                fix=did_you_mean(name, _NAMES) or f"the settings are {', '.join(_NAMES)}",
+                code="unknown_setting",
+            )
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise DefinitionError(
+                f"setting {name} cannot be {value!r}", where=name, fix=f"use one of {_CHOICES[name]}"
+            )
+        if name.startswith("max_") and (type(value) is not int or value < 1):
+            raise DefinitionError(
+                f"setting {name} cannot be {value!r}", where=name, fix="use a whole number from 1"
+            )
+        if name in ("clock", "timer", "ids") and not callable(value):
+            raise DefinitionError(f"setting {name} must be callable, not {value!r}", where=name)
+    return changes
+
+
+def _from_environment() -> Options:
+    changes = {
+        name: read(os.environ[f"RUNBOOK_NB_{name.upper()}"])
+        for name, read in _FROM_ENV.items()
+        if f"RUNBOOK_NB_{name.upper()}" in os.environ
+    }
+    return replace(Options(), **_checked(changes))
+
+
+class Settings:
+    """The options in force: process defaults under the context's own overrides.
+
+    Examples
+    --------
+    >>> with settings(max_text_rows=3):
+    ...     settings.max_text_rows
+    3
+    >>> settings.max_text_rows
+    10
+    """
+
+    __slots__ = ("_base", "_local")
+    _base: Options
+    _local: ContextVar[dict[str, Any]]
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_base", _from_environment())
+        object.__setattr__(self, "_local", ContextVar("runbook_nb_settings", default={}))
+
+    @property
+    def current(self) -> Options:
+        """The options in force here and now, as one frozen value."""
+        local = self._local.get()
+        return replace(self._base, **local) if local else self._base
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in _NAMES:
+            _checked({name: None})
+        local = self._local.get()
+        return local[name] if name in local else getattr(self._base, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, "_base", replace(self._base, **_checked({name: value})))
+
+    def __call__(self, **changes: Any) -> AbstractContextManager[Settings]:
+        """Override options for a ``with`` block.
+
+        Raises
+        ------
+        DefinitionError
+            An unknown name or a value the option cannot take.
+        """
+        _checked(changes)
+        return self._overriding(changes)
+
+    @contextmanager
+    def _overriding(self, changes: dict[str, Any]) -> Iterator[Settings]:
+        token = self._local.set({**self._local.get(), **changes})
+        try:
+            yield self
+        finally:
+            self._local.reset(token)
+
+    def __dir__(self) -> list[str]:
+        return [*_NAMES, "current"]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name}={getattr(self, name)!r}"
+            for name in _NAMES
+            if name not in ("clock", "timer", "ids")
+        )
+        return f"<settings {shown}>"
+
+
+settings = Settings()
