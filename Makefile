@@ -1,0 +1,79 @@
+# What people and the checks run. Needs make and Python 3.11 or newer, nothing else; see
+# .ci/setup_env.py for how the environment is made.
+#
+#   make PYTHON=/path/to/python3    another interpreter
+#   make VENV=/path/to/folder       another place for the environment
+#   make test ARGS="-k rules"       arguments for pytest
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+BENCHMARKS := $(filter-out benchmarks/_%.py,$(wildcard benchmarks/*.py))
+
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	"$$python" -c "$(NEW_ENOUGH)" >/dev/null 2>&1 && echo "$$python" && break; done)
+
+# $(call setup,arguments of pip install,stamps): fills the environment, then marks it.
+define setup
+	@"$(PYTHON)" -c "$(NEW_ENOUGH)" 2>/dev/null || { echo >&2 \
+		"Python 3.11 or newer is needed$(if $(PYTHON), and $(PYTHON) is not one,; none was found on PATH)." \
+		"Install one, or name it: make PYTHON=/path/to/python3"; exit 1; }
+	@"$(PYTHON)" .ci/setup_env.py "$(VENV)" $(1)
+	@touch $(2)
+endef
+
+SETUP := pyproject.toml runbook_nb/_version.py .ci/setup_env.py .ci/bootstrap_pip.py
+DEMO := $(VENV)/.ready-demo
+TEST := $(VENV)/.ready-test
+BENCH := $(VENV)/.ready-bench
+DEV := $(VENV)/.ready-dev
+
+.PHONY: help demo test lint types layers bench format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  make \1	\2/p' Makefile
+
+demo: $(DEMO) ## run the demonstration
+	@"$(BIN)/runbook-nb" demo
+
+test: $(TEST) ## run the tests
+	@"$(BIN)/python" -m pytest $(ARGS)
+
+lint: $(DEV) ## check style and formatting
+	@"$(BIN)/ruff" check
+	@"$(BIN)/ruff" format --check
+
+types: $(DEV) ## check types
+	@"$(BIN)/mypy"
+
+layers: $(DEV) ## check which module imports which
+	@"$(BIN)/lint-imports"
+
+bench: $(BENCH) ## run the benchmarks
+	@$(if $(BENCHMARKS),set -e; for script in $(BENCHMARKS); do echo "$$script"; \
+		"$(BIN)/python" "$$script"; done,echo "benchmarks/ holds no scripts")
+
+format: $(DEV) ## rewrite the code in the house style
+	@"$(BIN)/ruff" check --fix-only --quiet
+	@"$(BIN)/ruff" format
+
+clean: ## remove the environment, caches and built files
+	@rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find runbook_nb tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The larger environments hold the smaller ones, so they mark those as ready too.
+$(DEMO): $(SETUP)
+	$(call setup,-e ".[examples]",$@)
+
+$(BENCH): $(SETUP)
+	$(call setup,-e ".[examples]" --group bench,$@ $(DEMO))
+
+$(TEST): $(SETUP)
+	$(call setup,-e ".[examples]" --group test,$@ $(DEMO))
+
+$(DEV): $(SETUP)
+	$(call setup,-e ".[examples]" --group dev,$@ $(TEST) $(DEMO))
