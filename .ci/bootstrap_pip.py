@@ -37,6 +37,7 @@ JSON_API = "application/vnd.pypi.simple.v1+json"
 ACCEPT = f"{JSON_API}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 TIMEOUT_SECONDS = 60
 ATTEMPTS = 3
+SYSTEM_CONFIGURATION = Path("/etc/pip.conf")
 
 _WHEEL = re.compile(r"pip-(\d+(?:\.\d+)*)-py(?:2\.py)?3-none-any\.whl")
 _CLAUSE = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?")
@@ -90,7 +91,7 @@ def pip_option(name: str, environ: Mapping[str, str] = os.environ) -> str | None
     home = Path(environ.get("HOME", "~")).expanduser()
     shared = environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
     files = [Path(folder, "pip", "pip.conf") for folder in reversed(shared.split(os.pathsep))]
-    files.append(Path("/etc/pip.conf"))
+    files.append(SYSTEM_CONFIGURATION)
     if named and Path(named).exists():
         files.append(Path(named))
     else:
