@@ -57,13 +57,18 @@ def usable(python: Path) -> bool:
 
 
 def ways() -> tuple[str, ...]:
-    """List the ways to try, in order."""
+    """List the ways to try on this machine, in order."""
     chosen = os.environ.get("RUNBOOK_NB_SETUP")
     if chosen:
         if chosen not in WAYS:
             sys.exit(f"setup_env: RUNBOOK_NB_SETUP is {chosen!r}; it can be {', '.join(WAYS)}")
         return (chosen,)
-    return WAYS if quiet("uv", "--version") else WAYS[1:]
+    possible = {
+        "uv": quiet("uv", "--version"),
+        "venv": importlib.util.find_spec("ensurepip") is not None,
+        "bootstrap": True,
+    }
+    return tuple(way for way in WAYS if possible[way])
 
 
 def create(folder: Path, way: str) -> bool:
@@ -74,8 +79,6 @@ def create(folder: Path, way: str) -> bool:
     if importlib.util.find_spec("venv") is None:
         sys.exit("setup_env: this Python has no venv module; install the one your system packages")
     if way == "venv":
-        if importlib.util.find_spec("ensurepip") is None:
-            return False
         return quiet(sys.executable, "-m", "venv", folder)
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     return True
