@@ -10,7 +10,7 @@ data apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 #: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; the rest are
@@ -27,7 +27,7 @@ class Data:
     Attributes
     ----------
     value : object
-        Shown by `runbook_nb._text.show`; None reads as "not recorded".
+        Shown by `runbook_nb._text.show`; None and the empty text read as "not recorded".
     unit : str or None
         Unit declared by the author, shown after the number.
     """
@@ -45,9 +45,10 @@ class Badge:
     count: int | None = None
 
 
-#: One run of a cell or sentence.
+#: One run of a cell or sentence. None is "not recorded" and shows as a dash; "" shows nothing.
 Run = str | int | Data | Badge | None
-#: The content of a table cell, a sentence or a fact: one run or several in a row.
+#: The content of a table cell, a sentence or a fact: one run or several in a row. A renderer puts
+#: one space between runs, and none where our words bring their own or begin with punctuation.
 Cell = Run | tuple[Run, ...]
 
 
@@ -61,13 +62,44 @@ class Column:
         Its heading (`Data` when the name came from outside).
     align : {"left", "right"}
         Right only when all its values are numbers.
-    in_text : {"bare", "labelled", "hidden"}
-        In plain text the cell stands alone, after its heading (``age 30``), or not at all.
+    in_text : {"bare", "labelled", "joined", "hidden"}
+        In plain text the cell stands alone, after its heading (``age 30``), right behind the cell
+        before it (``age_days 30`` from two columns), or not at all.
     """
 
     head: str | Data
     align: Literal["left", "right"] = "left"
-    in_text: Literal["bare", "labelled", "hidden"] = "bare"
+    in_text: Literal["bare", "labelled", "joined", "hidden"] = "bare"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Heads the rows of a `Table` from ``start`` to where the next group starts.
+
+    Attributes
+    ----------
+    label : Cell
+        What its rows have in common (``unprotected -> protected``).
+    start : int
+        Place of its first row in ``Table.rows``.
+    total : int
+        How many rows it has in all, also when fewer are carried.
+    note : Cell
+        Said once for all its rows (``rule 4 added``).
+    """
+
+    label: Cell
+    start: int
+    total: int
+    note: Cell = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """A line of its own under one row of a `Table` (``evidence incomplete: whois``)."""
+
+    row: int
+    text: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +116,13 @@ class Table:
         Where the rows that are not shown can be had (``"envelope.to_frame()"``).
     note : str
         What qualifies the whole table (``"worst first"``).
+        That a dash means "not recorded" is added where it is needed.
     empty : str
         The sentence shown when there is no row.
+    groups : tuple of Group
+        Headings between rows, by ascending ``start``.
+    details : tuple of Detail
+        Lines under rows.
     """
 
     columns: tuple[Column, ...]
@@ -94,11 +131,13 @@ class Table:
     rest: str = ""
     note: str = ""
     empty: str = "no rows"
+    groups: tuple[Group, ...] = ()
+    details: tuple[Detail, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A term with what is said of it."""
+    """A term with what is said of it; None for ``detail`` says nothing of it."""
 
     term: Cell
     detail: Cell = None
@@ -204,12 +243,19 @@ class Card:
     ----------
     kind, name : str
         What it is and what it is called (``"Envelope"``, ``"backup_triage"``).
+    state : str
+        What became of it, said right after the name (``"failed at collect: KeyError"``).
     qualifiers : tuple of str
         Short facts that qualify the name (``"health-signal v1"``).
+    eyebrow : tuple of str
+        The same facts in full words (``"rules health-signal v1"``), for where they stand on a
+        line of their own; empty when ``qualifiers`` do for both.
     headline : str
         The answer, without the counts that the badges carry.
     badges : tuple of Badge
         Counted outcomes; zero counts are left out by whoever builds the card.
+    tail : str
+        What the counts amount to, said after them (``"no verdict was reached"``).
     sections : tuple of Section
         In reading order.
     closing : tuple of str
@@ -225,7 +271,10 @@ class Card:
     badges: tuple[Badge, ...] = ()
     sections: tuple[Section, ...] = ()
     closing: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
+    state: str = ""
+    eyebrow: tuple[str, ...] = ()
+    tail: str = ""
 
 
 @runtime_checkable
