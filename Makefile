@@ -9,6 +9,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 VENV ?= .venv
+ifneq ($(words $(VENV)),1)
+$(error VENV is "$(VENV)"; make needs a single path without spaces)
+endif
 BIN := $(VENV)/bin
 ARGS ?=
 BENCHMARKS := $(filter-out benchmarks/_%.py,$(wildcard benchmarks/*.py))
@@ -20,8 +23,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 # $(call setup,arguments of pip install,stamps): fills the environment, then marks it.
 define setup
 	@"$(PYTHON)" -c "$(NEW_ENOUGH)" 2>/dev/null || { echo >&2 \
-		"Python 3.11 or newer is needed$(if $(PYTHON), and $(PYTHON) is not one,; none was found on PATH)." \
-		"Install one, or name it: make PYTHON=/path/to/python3"; exit 1; }
+		"Python 3.11 or newer is needed ($(if $(PYTHON),$(PYTHON) is not,none is on PATH))." \
+		"Install one or name it: make PYTHON=/path/to/python3"; exit 1; }
 	@"$(PYTHON)" .ci/setup_env.py "$(VENV)" $(1)
 	@touch $(2)
 endef

@@ -21,7 +21,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-WAYS = ("uv", "venv", "bootstrap")
 OLDEST = (3, 11)
 PIP_WITH_GROUPS = "pip>=25.1"  # the first that installs dependency groups
 
@@ -58,17 +57,17 @@ def usable(python: Path) -> bool:
 
 def ways() -> tuple[str, ...]:
     """List the ways to try on this machine, in order."""
-    chosen = os.environ.get("RUNBOOK_NB_SETUP")
-    if chosen:
-        if chosen not in WAYS:
-            sys.exit(f"setup_env: RUNBOOK_NB_SETUP is {chosen!r}; it can be {', '.join(WAYS)}")
-        return (chosen,)
     possible = {
         "uv": quiet("uv", "--version"),
         "venv": importlib.util.find_spec("ensurepip") is not None,
         "bootstrap": True,
     }
-    return tuple(way for way in WAYS if possible[way])
+    chosen = os.environ.get("RUNBOOK_NB_SETUP")
+    if chosen and chosen not in possible:
+        sys.exit(f"setup_env: RUNBOOK_NB_SETUP is {chosen!r}; it can be {', '.join(possible)}")
+    if chosen and not possible[chosen]:
+        sys.exit(f"setup_env: RUNBOOK_NB_SETUP is {chosen!r}, which this machine does not have")
+    return (chosen,) if chosen else tuple(way for way, there in possible.items() if there)
 
 
 def create(folder: Path, way: str) -> bool:
