@@ -73,6 +73,8 @@ def members(cls: type) -> dict[str, str]:
             found[name] = "attribute"
         elif isinstance(value, Enum):
             found[name] = repr(value.value)
+        elif value is None or isinstance(value, str | int | float):
+            found[name] = repr(value)
         else:
             found[name] = type(value).__name__
     return found
@@ -95,7 +97,7 @@ def describe(value) -> object:
         return f"async {signature(value)}"
     if inspect.isroutine(value):
         return signature(value)
-    if value is None or isinstance(value, str | int | float | bool):
+    if value is None or isinstance(value, str | int | float):
         return repr(value)
     return f"an instance of {type(value).__name__}"
 
