@@ -98,8 +98,9 @@ def test_time_ids_and_randomness_come_from_settings(sources):
     calls = {
         *("datetime.now", "datetime.utcnow", "datetime.today", "date.today"),
         *("time.time", "time.time_ns", "os.urandom"),
+        *("uuid.uuid1", "uuid.uuid4", "uuid.uuid6", "uuid.uuid7"),
     }
-    modules = {"random", "secrets", "uuid"}
+    modules = {"random", "secrets"}
     offenders = []
     for source in sources:
         if source.name in CLOCK_AND_IDS:
