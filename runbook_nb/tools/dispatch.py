@@ -1,0 +1,374 @@
+"""How a procedure's stages call other tools, and the log of what came back.
+
+Tools layer. `InnerDispatch` is what a toolbox hands to a top-level call; `recording_dispatch`
+wraps it for one run of a procedure, keeps a record of every call in the order the calls were
+started, and turns an absence nobody asked to survive into a signal that ends the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
+
+from runbook_nb._stop import Stop
+from runbook_nb._text import MISSING, did_you_mean
+from runbook_nb.artifacts import NoArtifacts
+from runbook_nb.coverage import read_coverage_result
+from runbook_nb.errors import DefinitionError, RunSignal, ToolRefused, causes_of
+from runbook_nb.tools.context import Session, ToolContext
+from runbook_nb.tools.gates import Credentials, check_arguments, issue_credential
+from runbook_nb.tools.tool import Tool, as_arguments
+
+#: How many links of a cause chain `absence_signal_of` follows.
+SIGNAL_HOPS: Final = 8
+
+_MARK: Final = "is_runbook_absence"
+
+
+@runtime_checkable
+class ToolDispatch(Protocol):
+    """The door to other tools that a call's context may hold."""
+
+    def has(self, name: str) -> bool:
+        """Say whether a tool can be called here."""
+        ...
+
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        signal: Stop | None = None,
+        allow_absent: bool = False,
+    ) -> Any:
+        """Call a tool and give what it returned."""
+        ...
+
+
+class InnerDispatch:
+    """Calls the tools of a catalogue on behalf of one outer call.
+
+    Refuses, in this order: an unknown name, a tool that needs a person's consent, a tool that
+    wants artifacts, arguments that do not fit. None of these uses up an inner call id. An inner
+    call has no store and no door to further tools.
+
+    Parameters
+    ----------
+    catalogue : mapping
+        The tools by name, as they were when the outer call began.
+    credentials : callable or None
+        Issues what tools need.
+    call_id, session, signal, progress, engine
+        Those of the outer call; ``progress(call_id, tool, value)``.
+    """
+
+    def __init__(
+        self,
+        catalogue: Mapping[str, Tool],
+        *,
+        call_id: str,
+        session: Session,
+        credentials: Credentials | None = None,
+        signal: Stop | None = None,
+        progress: Callable[[str, str, Any], None] = lambda call_id, tool, value: None,
+        engine: Any = None,
+    ) -> None:
+        self._catalogue = dict(catalogue)
+        self._call_id = call_id
+        self._session = session
+        self._credentials = credentials
+        self._signal = signal
+        self._progress = progress
+        self._engine = engine
+        self._numbers = itertools.count(1)  # drawing from it is atomic
+
+    def has(self, name: str) -> bool:
+        """Say whether the catalogue holds a tool; those a provider delivers are not in it."""
+        return name in self._catalogue
+
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        signal: Stop | None = None,
+        allow_absent: bool = False,
+    ) -> Any:
+        """Call a tool; its answer comes back exactly as it was returned.
+
+        Raises
+        ------
+        ToolRefused
+            The call may not be made from inside another; the body was not entered.
+        """
+        tool = self._allowed(name)
+        given = as_arguments(args, name)
+        check_arguments(tool, given)
+        call_id = f"{self._call_id}#inner-{next(self._numbers)}"
+        credential = await issue_credential(tool, self._credentials)
+        ctx = ToolContext(
+            call_id=call_id,
+            session=self._session,
+            artifacts=NoArtifacts(),
+            signal=self._signal if signal is None else signal,
+            credential=credential,
+            progress=lambda value: self._progress(call_id, name, value),
+            engine=self._engine,
+        )
+        return await tool.execute(given, ctx)
+
+    def _allowed(self, name: Any) -> Tool:
+        tool = self._catalogue.get(name) if isinstance(name, str) else None
+        if tool is None:
+            near = did_you_mean(name, self._catalogue) if isinstance(name, str) else None
+            _refuse_inner(
+                name,
+                "unknown_tool",
+                "is not known here; tools a provider delivers cannot be called from inside a call",
+                near or "register it, or let a skill carry it",
+            )
+        if tool.check_in is not None:
+            _refuse_inner(
+                name,
+                "inner_check_in",
+                "asks a person first; an inner call cannot pause for the answer, and would skip "
+                "the consent the tool declares",
+                "call it on its own",
+            )
+        if tool.wants:
+            _refuse_inner(
+                name,
+                "inner_wants",
+                "wants artifacts; references are not resolved for an inner call",
+                "call it on its own, or give an inner tool the data itself",
+            )
+        return tool
+
+
+def _refuse_inner(name: Any, code: str, why: str, fix: str) -> NoReturn:
+    raise ToolRefused(
+        f"inner tool {name!r} {why}", code=code, where=str(name), fix=fix, facts={"tool": name}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerCallRecord:
+    """One call a procedure made to another tool.
+
+    Attributes
+    ----------
+    tool : str
+        Which tool.
+    outcome : {"ok", "absent", "error"}
+        How it ended.
+    result : object
+        What it returned; `MISSING` after an error.
+    """
+
+    tool: str
+    outcome: Literal["ok", "absent", "error"]
+    result: Any = MISSING
+
+
+class RunbookAbsenceSignal(RunSignal):
+    """Ends a run whose inner tool found nothing, so that nothing is concluded from it.
+
+    Attributes
+    ----------
+    absence : mapping
+        The answer as the inner tool returned it, any ledger around it included.
+    tool : str
+        Which tool returned it.
+    """
+
+    run_status = "absent"
+    is_runbook_absence = True
+
+    def __init__(self, absence: Any, tool: str) -> None:
+        super().__init__(f"tool {tool!r} found nothing, so the run ends with its answer")
+        self.absence = absence
+        self.tool = tool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.absence, self.tool))
+
+
+def absence_signal_of(error: BaseException) -> RunbookAbsenceSignal | None:
+    """Find the absence that ended a run, in an error or what it came from.
+
+    Recognised by its marker, not its class, at most eight links deep.
+
+    Examples
+    --------
+    >>> signal = RunbookAbsenceSignal({"af_absent": True}, "inventory")
+    >>> wrapped = ValueError("stage failed"); wrapped.__cause__ = signal
+    >>> absence_signal_of(wrapped) is signal, absence_signal_of(KeyError("x")) is None
+    (True, True)
+    """
+    for one in causes_of(error, SIGNAL_HOPS):
+        if _marked(one):
+            return one  # type: ignore[return-value]
+    return None
+
+
+def _marked(error: BaseException) -> bool:
+    try:
+        return getattr(error, _MARK, None) is True and hasattr(error, "absence")
+    except Exception:  # a foreign error's attributes may raise
+        return False
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedDispatch:
+    """One run's door to other tools, and what went through it.
+
+    Attributes
+    ----------
+    tools : ToolDispatch
+        Given to the procedure.
+    """
+
+    tools: ToolDispatch
+    _started: list[InnerCallRecord | None] = field(default_factory=list)
+    _signals: dict[int, RunbookAbsenceSignal] = field(default_factory=dict)
+
+    @property
+    def records(self) -> list[InnerCallRecord]:
+        """The calls that have ended, in the order they were started."""
+        return [record for record in self._started if record is not None]
+
+    @property
+    def remembered(self) -> RunbookAbsenceSignal | None:
+        """The absence of the earliest-started call that was not asked to survive one.
+
+        It is kept here because author code may catch the signal, and a best-effort branch does.
+        """
+        return self._signals[min(self._signals)] if self._signals else None
+
+
+def recording_dispatch(delivered: ToolDispatch | None, name: str) -> RecordedDispatch:
+    """Wrap a call's door to other tools for one run of a procedure.
+
+    Parameters
+    ----------
+    delivered : ToolDispatch or None
+        What the context held.
+    name : str
+        The procedure's tool, for messages.
+
+    Returns
+    -------
+    RecordedDispatch
+        Its ``tools`` raise `RunbookAbsenceSignal` when a tool found nothing, unless the call says
+        ``allow_absent=True``.
+
+    Examples
+    --------
+    >>> recording_dispatch(None, "triage").tools.has("inventory")
+    False
+    """
+    recorded = RecordedDispatch(tools=_Undelivered(name))
+    if delivered is not None:
+        recorded.tools = _Recorder(delivered, recorded)
+    return recorded
+
+
+class _Recorder:
+    """Passes calls on and records them."""
+
+    def __init__(self, delivered: ToolDispatch, into: RecordedDispatch) -> None:
+        self._delivered = delivered
+        self._into = into
+
+    def has(self, name: str) -> bool:
+        return self._delivered.has(name)
+
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        signal: Stop | None = None,
+        allow_absent: bool = False,
+    ) -> Any:
+        started = self._into._started
+        started.append(None)  # the place is taken before anything is awaited
+        place = len(started) - 1
+        try:
+            result = await self._delivered.call(name, {} if args is None else args, signal=signal)
+        except BaseException:
+            started[place] = InnerCallRecord(tool=name, outcome="error")
+            raise
+        reading = read_coverage_result(result)
+        if reading is None or reading.status != "absent":
+            started[place] = InnerCallRecord(tool=name, outcome="ok", result=result)
+            return result
+        started[place] = InnerCallRecord(tool=name, outcome="absent", result=result)
+        if allow_absent is True:
+            return result
+        self._into._signals[place] = RunbookAbsenceSignal(result, name)
+        raise self._into._signals[place]
+
+
+class _Undelivered:
+    """Stands where no door to other tools was delivered."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def has(self, name: str) -> bool:
+        return False
+
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        signal: Stop | None = None,
+        allow_absent: bool = False,
+    ) -> Any:
+        raise ToolRefused(
+            f"runbook {self._name!r} called {name!r}, but no tool dispatch was delivered to it",
+            code="no_dispatch",
+            where=self._name,
+            fix=(
+                "register both in a Toolbox and call the runbook through it, or put a dispatch on "
+                "the context (ToolContext(tools=...))"
+            ),
+            facts={"runbook": self._name, "tool": name},
+        )
+
+
+class _Probe:
+    """Stands in while a procedure is built once to see what it declares."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def has(self, name: str) -> bool:
+        return False
+
+    # Not a coroutine function: one that nobody awaits would hide the misuse.
+    def call(self, name: str, *_: Any, **__: Any) -> NoReturn:
+        raise DefinitionError(
+            f"the procedure of runbook {self._name!r} called {name!r} while it was being built; "
+            "tools can be called only at execute time",
+            code="called_while_building",
+            where=self._name,
+            fix="call tools inside stage functions",
+        )
+
+
+def probe_dispatch(name: str) -> ToolDispatch:
+    """Give the stand-in a procedure is built with when its runbook is defined.
+
+    Examples
+    --------
+    >>> probe_dispatch("triage").call("inventory", {})
+    Traceback (most recent call last):
+        ...
+    runbook_nb.errors.DefinitionError: the procedure of runbook 'triage' called 'inventory' ...
+    """
+    return _Probe(name)
