@@ -1,0 +1,394 @@
+"""A rule set: named, versioned, checked when it is built, the same in Python, YAML and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from runbook_nb._display import Renderable
+from runbook_nb._frozen import Immutable
+from runbook_nb._ids import digest
+from runbook_nb._json import canonical, encode
+from runbook_nb._text import visible
+from runbook_nb._view import Card
+from runbook_nb.errors import Problem, RuleError
+from runbook_nb.rules import checks, written
+from runbook_nb.rules.kinds import kind_words
+from runbook_nb.rules.model import (
+    DECLINED,
+    DECLINED_BRANCH,
+    Default,
+    OnUnreadable,
+    Outside,
+    Rule,
+    Unreadable,
+)
+from runbook_nb.rules.shadows import shadowed
+from runbook_nb.rules.wording import when_text
+
+_KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class RuleSet(Renderable, Immutable):
+    """Rules tried in order: the first one that is true, or cannot be read, decides.
+
+    Everything is checked when the set is built, and all that is wrong is told together. The set
+    never changes afterwards; it may be compared, hashed, copied and sent to another process.
+
+    Parameters
+    ----------
+    name, version : str
+        What answers judged with it are stamped with.
+    rules : sequence of Rule
+        The rules in order; a mapping with the same keys does as well.
+    default : Default, str or mapping, optional
+        The branch when no rule is true.
+    unreadable : Unreadable, mapping, "skip" or "raise"
+        What happens when a rule needs a value that is missing, null, NaN or of another type.
+        By default the subject is declined. ``"skip"`` treats the rule as not true, ``"raise"``
+        raises.
+    outside : sequence of Outside
+        Ground the rules do not cover; a subject on it is declined before any rule.
+
+    Raises
+    ------
+    RuleError
+        Something is wrong; ``problems`` lists everything, each with its place and a fix.
+
+    Examples
+    --------
+    >>> posture = RuleSet(
+    ...     "health-signal",
+    ...     "v1",
+    ...     [Rule({"age_days": {"gt": 7}}, then="unprotected")],
+    ...     default="protected",
+    ... )
+    >>> posture.branches
+    ('protected', 'unprotected', 'declined')
+    >>> RuleSet("r", "1", [{"when": {"age": {"ge": 7}}, "then": "old"}])
+    Traceback (most recent call last):
+      ...
+    runbook_nb.errors.RuleError: rule set 'r' cannot be built: rules[0].when.age.ge: is not an
+    operator; did you mean 'gte'?
+    """
+
+    name: str
+    version: str
+    rules: tuple[Rule, ...]
+    default: Default | None = None
+    unreadable: OnUnreadable = DECLINED
+    outside: tuple[Outside, ...] = ()
+    _plan: Any = field(default=None, init=False)
+    _selecting: Any = field(default=None, init=False)
+    _digest: str | None = field(default=None, init=False)
+
+    def __init__(  # noqa: PLR0917 - a file and a person give the parts in this order
+        self,
+        name: str,
+        version: str,
+        rules: Sequence[Rule | Mapping[str, Any]],
+        default: Default | str | Mapping[str, Any] | None = None,
+        unreadable: OnUnreadable | Mapping[str, Any] = DECLINED,
+        outside: Sequence[Outside | Mapping[str, Any]] = (),
+    ) -> None:
+        report = checks.Report()
+        checks.check_text(name, "name", report)
+        checks.check_text(version, "version", report)
+        self._fill(name, version, report, rules, (default, unreadable, outside))
+
+    @classmethod
+    def bare(
+        cls,
+        rules: Sequence[Rule | Mapping[str, Any]],
+        default: Default | str | Mapping[str, Any] | None = None,
+        unreadable: OnUnreadable | Mapping[str, Any] = "skip",
+    ) -> Self:
+        """Build a set without a name, for judging with a bare list of rules.
+
+        Overlapping rules are left alone here: a list is often written from the general to the
+        particular, and `select` has a use for both.
+        """
+        made = object.__new__(cls)
+        made._fill("", "", checks.Report(), rules, (default, unreadable, ()))
+        return made
+
+    def _fill(
+        self,
+        name: Any,
+        version: str,
+        report: checks.Report,
+        rules: Any,
+        parts: tuple[Any, Any, Any],
+    ) -> None:
+        """Check everything, and only then become the set."""
+        kept = checks.check_rules(rules, report)
+        default = checks.check_default(parts[0], report)
+        unreadable = checks.check_unreadable(parts[1], report)
+        outside = checks.check_outside(parts[2], report)
+        if not report.problems and name:
+            _report_shadows(kept, report)
+        if report.problems:
+            what = f"rule set {name!r} cannot be built" if name else "the rules cannot be used"
+            raise RuleError(what, problems=report.problems)
+        values = (name, version, kept, default, unreadable, outside, None, None, None)
+        for field_, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field_.name, value)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is a bare list of rules, without name and version."""
+        return not self.name
+
+    @property
+    def title(self) -> str:
+        """Its name and version, as sentences show them; empty for a bare list."""
+        return f"{self.name} {self.version}".strip()
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """Every branch a decision may take, in declared order, each once.
+
+        The default's comes first, then the rules' in order, then the one of unreadable values,
+        then ``declined`` when ground outside is declared.
+        """
+        found = [self.default.branch] if self.default else []
+        found += [rule.then for rule in self.rules]
+        if isinstance(self.unreadable, Unreadable):
+            found.append(self.unreadable.branch)
+        if self.outside:
+            found.append(DECLINED_BRANCH)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def digest(self) -> str:
+        """The ``sha-256:`` digest of its content, the same for its Python, YAML and JSON form.
+
+        A function rule enters by its qualified name alone: the digest says which function was
+        named, not what its code does, so it does not notice when the body changes.
+        """
+        if self._digest is None:
+            object.__setattr__(self, "_digest", digest(canonical(self._document(by_name=True))))
+        return self._digest or ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the content as JSON values.
+
+        Raises
+        ------
+        RuleError
+            A rule is a function, which no file can hold.
+
+        Examples
+        --------
+        >>> rules = RuleSet("r", "1", [Rule({"a": {"notIn": [1]}}, then="x")], unreadable="skip")
+        >>> rules.to_dict()["rules"]
+        [{'when': {'a': {'not_in': [1]}}, 'then': 'x'}]
+        """
+        functions = [n for n, rule in enumerate(self.rules) if not rule.is_filter]
+        if functions:
+            raise RuleError(
+                f"rule set {self.name!r} cannot be written",
+                code="function_rule",
+                problems=[
+                    Problem(
+                        message=f"is a function ({_qualified(self.rules[n].when)})",
+                        where=f"rules[{n}].when",
+                        fix="write it as conditions, or compute the value in a stage before",
+                    )
+                    for n in functions
+                ],
+            )
+        return self._document(by_name=False)
+
+    def _document(self, *, by_name: bool) -> dict[str, Any]:
+        document: dict[str, Any] = {"name": self.name, "version": self.version}
+        document["rules"] = [_rule_document(rule) for rule in self.rules]
+        if self.default is not None:
+            document["default"] = _branch_document(self.default)
+        document["unreadable"] = (
+            _branch_document(self.unreadable)
+            if isinstance(self.unreadable, Unreadable)
+            else self.unreadable
+        )
+        if self.outside:
+            document["outside"] = [
+                {"where": written.write_when(o.where), "what": o.what, "why": o.why}
+                for o in self.outside
+            ]
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> RuleSet:
+        """Build a rule set from what `to_dict` gives.
+
+        Raises
+        ------
+        RuleError
+            Something is wrong; ``problems`` lists everything.
+
+        Examples
+        --------
+        >>> RuleSet.from_dict(
+        ...     {"name": "r", "version": "1", "rules": [{"when": {"a": {"eq": 1}}, "then": "x"}]}
+        ... ).branches
+        ('x', 'declined')
+        """
+        report = checks.Report()
+        if not isinstance(document, Mapping):
+            word = kind_words(document)  # type: ignore[unreachable]
+            raise RuleError(
+                f"a rule set is a mapping, not {word}",
+                fix="write name, version and rules at the top",
+            )
+        parts = checks.check_keys(document, _KEYS, "", report)
+        name = checks.check_text(parts.get("name"), "name", report)
+        version = checks.check_text(parts.get("version"), "version", report)
+        made = object.__new__(cls)
+        made._fill(
+            name or "without a name",
+            version or "",
+            report,
+            _read_whens(parts.get("rules", ()), "rules", "when", report),
+            (
+                parts.get("default"),
+                parts.get("unreadable", DECLINED),
+                _read_whens(parts.get("outside", ()), "outside", "where", report),
+            ),
+        )
+        return made
+
+    def to_json(self) -> str:
+        """Give the content as indented JSON."""
+        import json
+
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
+
+    def to_yaml(self) -> str:
+        """Give the content as YAML that every reader, of YAML 1.1 or 1.2, takes alike."""
+        from runbook_nb.rules.loader import write_yaml
+
+        return write_yaml(self.to_dict())
+
+    @classmethod
+    def loads(cls, text: str, format: Literal["yaml", "json"] = "yaml") -> RuleSet:
+        """Build a rule set from text.
+
+        Raises
+        ------
+        LoadError
+            The text is not what ``format`` says, with the line.
+        RuleError
+            The rules are wrong; every problem names its line.
+
+        Examples
+        --------
+        >>> RuleSet.loads('''
+        ... name: health-signal
+        ... version: v1
+        ... rules:
+        ...   - when: {age_days: {gt: 7}}
+        ...     then: unprotected
+        ... ''').branches
+        ('unprotected', 'declined')
+        """
+        from runbook_nb.rules.loader import load_text
+
+        return load_text(text, format)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RuleSet:
+        """Build a rule set from a ``.yaml``, ``.yml`` or ``.json`` file.
+
+        Raises
+        ------
+        LoadError
+            The file cannot be read.
+        RuleError
+            The rules are wrong; every problem names its line.
+        """
+        from runbook_nb.rules.loader import load_file
+
+        return load_file(path)
+
+    def view(self) -> Card:
+        """Show the rules as a table, in the order they are tried."""
+        from runbook_nb.rules.cards import rule_set_card
+
+        return rule_set_card(self)
+
+    @property
+    def _content(self) -> tuple[str, tuple[Any, ...]]:
+        return (
+            encode(self._document(by_name=True)),
+            tuple(rule.when for rule in self.rules if not rule.is_filter),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RuleSet):
+            return NotImplemented
+        return self is other or self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy in another process compiles and interns for itself.
+        if self.is_bare:
+            return (RuleSet.bare, (self.rules, self.default, self.unreadable))
+        parts = (self.name, self.version, self.rules, self.default, self.unreadable, self.outside)
+        return (RuleSet, parts)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+def _rule_document(rule: Rule) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "when": written.write_when(rule.when)
+        if isinstance(rule.when, Mapping)
+        else {"$function": _qualified(rule.when)},
+        "then": rule.then,
+    }
+    if rule.label is not None:
+        document["label"] = rule.label
+    if rule.unit is not None:
+        document["unit"] = dict(rule.unit) if isinstance(rule.unit, Mapping) else rule.unit
+    return document
+
+
+def _branch_document(branch: Default | Unreadable) -> dict[str, Any]:
+    return {"branch": branch.branch} | ({"label": branch.label} if branch.label else {})
+
+
+def _qualified(function: Any) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return visible(f"{getattr(function, '__module__', '?')}.{name}")
+
+
+def _read_whens(entries: Any, where: str, key: str, report: checks.Report) -> Any:
+    """Read the tagged thresholds of entries; what has another shape is left to the checks."""
+    if not isinstance(entries, list | tuple):
+        return entries
+    return [
+        {**entry, key: written.read_when(entry[key], f"{where}[{n}].{key}", report.add)}
+        if isinstance(entry, Mapping) and isinstance(entry.get(key), Mapping)
+        else entry
+        for n, entry in enumerate(entries)
+    ]
+
+
+def _report_shadows(rules: tuple[Rule, ...], report: checks.Report) -> None:
+    for earlier, later in shadowed(rules):
+        first = rules[earlier]
+        report.add(
+            f"can never fire: whenever rule {later + 1} is true, rule {earlier + 1} "
+            f"({when_text(first.when, first.unit_of)}) is true before it",
+            f"rules[{later}]",
+            f"put it before rule {earlier + 1}, or narrow that one",
+        )
