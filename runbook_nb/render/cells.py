@@ -175,6 +175,17 @@ def counts_of(card: Card) -> str:
     return ", ".join(run_text(badge) for badge in card.badges)
 
 
+def cap(shown: int, total: int, what: str = "shown") -> str:
+    """Say that a part is shown of something larger; nothing when all of it is.
+
+    Examples
+    --------
+    >>> cap(50, 312), cap(3, 3)
+    ('50 of 312 shown', '')
+    """
+    return f"{shown} of {total} {what}" if shown < total else ""
+
+
 def more_rows(table: Table, shown: int) -> str:
     """Say how many rows are not shown and where they are; nothing when all are.
 

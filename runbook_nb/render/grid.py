@@ -1,8 +1,9 @@
 """Sets cells in aligned columns within a number of columns of text.
 
 A cell flows over the blank cells behind it, as in a spreadsheet, so that one long remark does not
-push the columns of all other rows apart. When the rows do not fit, the widest columns give way
-first; columns that would become too narrow to read are left out, and the caller is told.
+push the columns of all other rows apart; names in the first column keep to it. When the rows do
+not fit, the widest columns give way first; columns that would become too narrow to read are left
+out, and the caller is told.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def grid(
         for row, indent in zip(rows, indents, strict=True)
     ]
     widths = _wanted(cells, indents, right)
-    widths = _squeezed(widths, columns, max(indents, default=0), first_gap)
+    deepest = max((i for i, row in zip(indents, rows, strict=True) if row and row[0]), default=0)
+    widths = _squeezed(widths, columns, deepest, first_gap)
     starts, place = [], 0
     for n, wide in enumerate(widths):
         starts.append(place)
@@ -93,14 +95,15 @@ def _wanted(cells: list[list[str]], indents: Sequence[int], right: Collection[in
     stopped: list[tuple[int, int, int]] = []  # (from, to, columns needed) of cells that flow over
     for row, indent in zip(cells, indents, strict=True):
         for n, text in enumerate(row):
-            if not text.strip():
+            if not text or (n == 0 and len(text) == indent):
                 continue
             need = width(text)
             end = _next_filled(row, n)
-            if n not in right and n + 1 < len(row) and end != n + 1:
+            # A name keeps to its column unless it stands alone; other cells flow over blank ones.
+            if n not in right and n + 1 < len(row) and (end is None or 0 < n < end - 1):
                 if end is not None:
                     stopped.append((n, end, need))
-                need = min(need, NARROWEST + (indent if n == 0 else 0))
+                need = min(need, NARROWEST if n else indent + 1)
             widths[n] = max(widths[n], need)
     for start, end, need in stopped:
         room = sum(wide + GAP for wide in widths[start:end]) - GAP

@@ -1,9 +1,9 @@
 """Views as Markdown, for a ticket or a chat message.
 
-Every section is shown, those that plain text leaves out too. Words of ours are escaped text; text
-that came from outside stands in code spans, where nothing in it can become emphasis, a link, an
-image, HTML or a mention, and where it reads back as it was. The source stays readable as it is,
-for places that show Markdown undrawn.
+Every section is shown, those that plain text leaves out too. Sentences are escaped text. Names
+that came from outside stand in code spans, and so does whatever a host might turn into a link or
+a mention: nothing in them can become anything else, and all of it reads back as it was. The
+source stays readable as it is, for places that show Markdown undrawn.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from runbook_nb._text import counted
 from runbook_nb._view import Card, Cell, Data, Facts, Flow, Prose, Run, Section, Table
 from runbook_nb.render import cells
 from runbook_nb.render.cells import cell_text, dotted, run_text
-from runbook_nb.render.text import COLUMNS, flow_caps, flow_lines
+from runbook_nb.render.text import COLUMNS, flow_lines
 from runbook_nb.settings import settings
 
 # Marks that mean something wherever they stand. An underscore between letters or digits does not,
 # and names are full of them.
-_MARKS: Final = re.compile(r"[\\`*\[\]<|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
+_MARKS: Final = re.compile(r"[\\`*\[\]|~$]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 _LINKS: Final = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
 # Marks that begin a heading, a list, a quote or a rule, at the start of a block alone.
 _START: Final = re.compile(r"^(\d*)(?=[#>+=.)-])")
 _EDGES: Final = re.compile(r"^\s+|\s+$")
 _BREAKS: Final = re.compile(r"\r\n|\r|\n")
 _TICKS: Final = re.compile(r"`+")
+#: What hosts make links and mentions of on their own, whatever is escaped.
+_ADDRESSED: Final = re.compile(r"[@#!]\w|:/|www\.", re.IGNORECASE)
 
 
 def render_markdown(card: Card) -> str:
@@ -77,7 +79,8 @@ def _section(section: Section) -> list[str]:
         if isinstance(part, Table):
             blocks += [dotted([*head, *_caption(part)]), *_table(part)]
         elif isinstance(part, Flow):
-            blocks += [dotted([*head, *flow_caps(part)]), *_flow(part)]
+            lines, caps = flow_lines(part, COLUMNS)
+            blocks += [dotted([*head, *caps]), *_flow(part, "\n".join(lines))]
         elif isinstance(part, Facts):
             blocks += [dotted(head), *_facts(part)]
         else:
@@ -89,9 +92,12 @@ def _section(section: Section) -> list[str]:
 def _caption(table: Table) -> list[str]:
     """Say what qualifies a table: how much of it is shown, in which order, what a dash means."""
     rows, total = table.rows[: settings.max_table_rows], cells.all_rows(table)
-    caps = f"{len(rows)} of {total} shown" if len(rows) < total else ""
     dashes = any(cells.is_missing(cell) for row in rows for cell in row)
-    return [caps, _plain(cells.words(table.note)), cells.MISSING_MEANS if dashes else ""]
+    return [
+        cells.cap(len(rows), total),
+        _plain(cells.words(table.note)),
+        cells.MISSING_MEANS if dashes else "",
+    ]
 
 
 def _table(table: Table) -> list[str]:
@@ -129,25 +135,21 @@ def _rows(table: Table, start: int, end: int) -> list[str]:
 def _facts(facts: Facts) -> list[str]:
     shown = facts.items[: settings.max_table_rows]
     total = cells.all_facts(facts)
-    caps = f"{len(shown)} of {total} shown" if len(shown) < total else ""
     label = cells.words(facts.label)
-    head = dotted([_bold(_plain(f"{label} ({total})")) if label else "", caps])
+    head = dotted(
+        [_bold(_plain(f"{label} ({total})")) if label else "", cells.cap(len(shown), total)]
+    )
     if not total:
         return [dotted([head, _plain(cells.words(facts.empty))])]
-    items = [
-        " — ".join(
-            said
-            for said in (_cell(f.term, table=False), cells.detail_of(f, _outside_table))
-            if said
-        )
-        for f in shown
-    ]
+    items = []
+    for fact in shown:
+        term, said = _cell(fact.term, table=False), cells.detail_of(fact, _outside_table)
+        items.append(f"{term} — {said}" if fact.detail is not None else f"{term} {said}".rstrip())
     return [head, "\n".join(f"- {_at_start(item)}" for item in items)]
 
 
-def _flow(flow: Flow) -> list[str]:
+def _flow(flow: Flow, outline: str) -> list[str]:
     summary = _plain(cells.words(flow.summary)) if flow.lines else ""
-    outline = "\n".join(flow_lines(flow, COLUMNS))
     ticks = _more_ticks(outline, 3)
     notes = _plain(dotted(map(cells.words, flow.notes)))
     return [summary, f"{ticks}text\n{outline}\n{ticks}", notes]
@@ -180,14 +182,15 @@ def _run(run: Run, *, in_table: bool) -> str:
         return _escaped(run_text(run))
     text = run_text(Data(value=_unbroken(run.value)))
     unit = "" if run.unit is None else f" {_escaped(run_text(_unbroken(run.unit)))}"
+    sentence = " " in text.strip() and not _ADDRESSED.search(text)
     # Readers disagree on what a backslash before a pipe means inside a code span of a table.
-    if not text.strip() or (in_table and "\\|" in text):
+    if sentence or not text.strip() or (in_table and "\\|" in text):
         return _escaped(text) + unit
     return (_code(text).replace("|", "\\|") if in_table else _code(text)) + unit
 
 
 def _unbroken(value: Any) -> Any:
-    return _BREAKS.sub(" ", str.__str__(value)) if isinstance(value, str) else value
+    return _BREAKS.sub(" ", str.__str__(value)) if issubclass(type(value), str) else value
 
 
 def _code(text: str) -> str:

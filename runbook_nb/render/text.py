@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from runbook_nb._text import counted
 from runbook_nb._view import Card, Cell, Facts, Flow, Part, Prose, Section, Table
 from runbook_nb.render import cells
 from runbook_nb.render.cells import cell_text, dotted, fit, packed, pad, width, words, wrap
@@ -74,13 +73,13 @@ def render_line(card: Card) -> str:
     ...     headline="3 rows", badges=(Badge(word="declined", count=3),)))
     'Envelope backups · health-signal v1 · 3 rows (3 declined)'
     """
-    return _first_line(card)[0]
+    return _first_line(card)[0].rstrip()
 
 
 def _first_line(card: Card) -> tuple[str, list[str], list[str]]:
     """Give the first line, the whole answer where that had to be cut, and the facts moved down.
 
-    The qualifiers give way first, then the middle of a long name, then the counts.
+    The qualifiers give way first, then the end of a long name, then the counts.
     """
     title, answer = cells.title_of(card), cells.answer_of(card)
     line = dotted([title, *map(words, card.qualifiers), answer])
@@ -130,8 +129,9 @@ class _Body:
             self._put_facts(label_of(part), inner)
             self._put(fact_lines(part, COLUMNS - INDENT - inner), INDENT + inner)
         elif isinstance(part, Flow):
-            self._join_lead(flow_caps(part), inner)
-            self._put(flow_lines(part, COLUMNS - INDENT), INDENT)
+            lines, caps = flow_lines(part, COLUMNS - INDENT)
+            self._join_lead(caps, inner)
+            self._put(lines, INDENT)
             self.closing += map(words, part.notes)
         else:
             self._put_lead()
@@ -141,8 +141,7 @@ class _Body:
         rows = table.rows[: settings.max_text_rows]
         lines, columns_left_out = table_lines(table, len(rows), COLUMNS - INDENT)
         caps = [words(table.note)] if inner else []
-        if len(rows) < cells.all_rows(table):
-            caps.append(f"{len(rows)} of {counted(cells.all_rows(table), 'row')}")
+        caps.append(cells.cap(len(rows), cells.all_rows(table), "rows"))
         self._join_lead([*caps, columns_left_out], inner)
         self._put(lines, INDENT)
         self.closing.append(cells.more_rows(table, len(rows)))
@@ -182,17 +181,16 @@ def table_lines(table: Table, shown: int, columns: int) -> tuple[list[str], str]
         first_gap=OUTLINE_GAP if table.groups else GAP,
     )
     heads = _group_lines(table, shown, columns)
-    details = {detail.row: detail for detail in table.details}
     under = laid.starts[1] if laid.columns > 1 else INDENT
     lines: list[str] = []
     for n, line in enumerate(laid.lines):
         lines += heads.get(n, [])
         lines.append(" " * inner + line)
-        if n in details:
-            text = wrap(cell_text(details[n].text), columns - inner - under)
-            lines += [" " * (inner + under) + piece for piece in text]
-    left_out = len(places) - laid.columns if laid.lines else 0
-    return lines, f"{laid.columns} of {len(places)} columns" if left_out else ""
+        for text in (cell_text(detail.text) for detail in table.details if detail.row == n):
+            lines += [
+                " " * (inner + under) + piece for piece in wrap(text, columns - inner - under)
+            ]
+    return lines, cells.cap(laid.columns, len(places), "columns") if laid.lines else ""
 
 
 def _text_columns(table: Table) -> list[list[int]]:
@@ -232,10 +230,13 @@ def _group_lines(table: Table, shown: int, columns: int) -> dict[int, list[str]]
     return lines
 
 
-def flow_lines(flow: Flow, columns: int) -> list[str]:
-    """Set an outline: names moved in by depth, and behind them cells in shared columns."""
+def flow_lines(flow: Flow, columns: int) -> tuple[list[str], list[str]]:
+    """Set an outline: names moved in by depth, and behind them cells in shared columns.
+
+    With the lines comes what says how much of the outline they show, when that is not all.
+    """
     if not flow.lines:
-        return wrap(words(flow.summary) or "no steps", columns)
+        return wrap(words(flow.summary) or "no steps", columns), []
     shown = flow.lines[: cells.MAX_STEPS]
     right = _number_columns([line.cells for line in shown])
     rows = [list(map(cell_text, line.cells)) for line in shown]
@@ -244,13 +245,17 @@ def flow_lines(flow: Flow, columns: int) -> list[str]:
         if word := cells.state_word(line):
             row.extend([""] * (max(right, default=0) + 1 - len(row)))
             row.append(word)
-    return grid(
+    laid = grid(
         rows,
         columns,
         right=right,
         indents=[min(max(line.depth, 0), DEEPEST) * INDENT for line in shown],
         first_gap=OUTLINE_GAP,
-    ).lines
+    )
+    return laid.lines, [
+        cells.cap(len(shown), len(flow.lines), "steps"),
+        cells.cap(laid.columns, max(map(len, rows)), "columns"),
+    ]
 
 
 def _number_columns(rows: list[tuple[Cell, ...]]) -> list[int]:
@@ -264,19 +269,13 @@ def _number_columns(rows: list[tuple[Cell, ...]]) -> list[int]:
     return found
 
 
-def flow_caps(flow: Flow) -> list[str]:
-    """Say how much of an outline is shown, when that is not all."""
-    steps = len(flow.lines)
-    return [f"{cells.MAX_STEPS} of {steps} steps"] if steps > cells.MAX_STEPS else []
-
-
 def label_of(facts: Facts) -> list[str]:
     """Say what a list of facts is, how many there are, and how many of them plain text shows."""
     shown, total = min(len(facts.items), settings.max_text_rows), cells.all_facts(facts)
     label = f"{words(facts.label)} ({total})" if words(facts.label) else ""
     if not total:
         return [label, words(facts.empty)] if label else []
-    return [label, f"{shown} of {total} shown" if shown < total else ""]
+    return [label, cells.cap(shown, total)]
 
 
 def fact_lines(facts: Facts, columns: int) -> list[str]:
