@@ -143,7 +143,7 @@ def _facts(facts: Facts) -> list[str]:
         return [dotted([head, _plain(cells.words(facts.empty))])]
     items = []
     for fact in shown:
-        term, said = _cell(fact.term, table=False), cells.detail_of(fact, _outside_table)
+        term, said = _cell(fact.term, table=False), _edged(cells.detail_of(fact, _outside_table))
         items.append(f"{term} — {said}" if fact.detail is not None else f"{term} {said}".rstrip())
     return [head, "\n".join(f"- {_at_start(item)}" for item in items)]
 
@@ -164,7 +164,7 @@ def _prose(prose: Prose) -> str:
 
 
 def _cell(cell: Cell, *, table: bool = True) -> str:
-    return cell_text(cell, _in_table if table else _outside_table)
+    return _edged(cell_text(cell, _in_table if table else _outside_table))
 
 
 def _in_table(run: Run) -> str:
@@ -206,8 +206,11 @@ def _more_ticks(text: str, least: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = _LINKS.sub(r"\\\g<0>", _MARKS.sub(r"\\\g<0>", text))
-    # Space at the edge of a cell or line would be taken off.
+    return _LINKS.sub(r"\\\g<0>", _MARKS.sub(r"\\\g<0>", text))
+
+
+def _edged(text: str) -> str:
+    """Keep the space at the edges of a cell or line, which a reader would take off."""
     return _EDGES.sub(lambda edge: "".join(f"&#{ord(char)};" for char in edge[0]), text)
 
 
@@ -218,7 +221,7 @@ def _at_start(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Escape a text that stands in a line of its own."""
-    return _at_start(_escaped(text))
+    return _at_start(_edged(_escaped(text)))
 
 
 def _bold(text: str) -> str:

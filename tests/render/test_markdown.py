@@ -316,6 +316,11 @@ def test_details_follow_their_table_and_name_their_row():
     assert shown.endswith("| 2 |\n\n- 2: refused 2")
 
 
+def test_spaces_of_ours_between_runs_stay_spaces():
+    shown = render_markdown(envelope(Prose(text=("Rule 2 fired: ", Data(value="old"), "."))))
+    assert shown.endswith("Rule 2 fired: `old`.")
+
+
 def test_a_warning_is_marked():
     assert render_markdown(envelope(Prose(text="3 names were taken", tone="warning"))).endswith(
         "▲ 3 names were taken"
