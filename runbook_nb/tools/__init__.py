@@ -21,6 +21,7 @@ from runbook_nb.tools.dispatch import (
     probe_dispatch,
     recording_dispatch,
 )
+from runbook_nb.tools.redeem import artifact_tool
 from runbook_nb.tools.tool import Tool, ToolSchema, define_tool, tool
 from runbook_nb.tools.toolbox import Toolbox, ToolCall
 
@@ -39,6 +40,7 @@ __all__ = [
     "ToolSchema",
     "Toolbox",
     "absence_signal_of",
+    "artifact_tool",
     "assert_composed_of",
     "assert_gates",
     "define_tool",

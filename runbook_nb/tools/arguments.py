@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from runbook_nb._json import WireReport, to_wire
-from runbook_nb._text import clip, did_you_mean, listed, summarize, visible
+from runbook_nb._text import clip, counted, did_you_mean, listed, summarize, visible
 from runbook_nb.errors import Problem
 
 #: Levels of nesting that are followed; deeper values are refused rather than left unjudged.
@@ -250,11 +250,12 @@ def _uuid(text: str) -> Any:
     return UUID(text)
 
 
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DURATION = re.compile(
     r"[+-]?P(?!\Z)(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(?!\Z)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)"
 )
 _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
-    "date": lambda text: len(text) == 10 and _reads(date.fromisoformat)(text),
+    "date": lambda text: _DATE.fullmatch(text) is not None and _reads(date.fromisoformat)(text),
     "date-time": lambda text: len(text) > 10 and _reads(datetime.fromisoformat)(text),
     "time": _reads(time.fromisoformat),
     "duration": lambda text: _DURATION.fullmatch(text) is not None,
@@ -285,7 +286,7 @@ class _Foreign:
 
 def _type_of(value: Any) -> str:
     if isinstance(value, _Foreign):
-        return f"a {value.name}"
+        return f"a value of type {value.name}"
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -399,7 +400,7 @@ class _Judge:
             if "propertyNames" in schema:
                 for problem in self.judge(schema["propertyNames"], name, "", depth):
                     yield Problem(where=place, message=f"as a name, {problem.message}")
-        yield from _size(schema, len(value), where, "Properties", "names")
+        yield from _size(schema, len(value), where, "Properties", "name")
 
     def _array(
         self, schema: Mapping[str, Any], value: Sequence[Any], where: str, depth: int
@@ -408,7 +409,7 @@ class _Judge:
         for index, item in enumerate(value):
             sub = first[index] if index < len(first) else schema.get("items", True)
             yield from self.judge(sub, item, f"{where}[{index}]", depth)
-        yield from _size(schema, len(value), where, "Items", "items")
+        yield from _size(schema, len(value), where, "Items", "item")
         if schema.get("uniqueItems") is True and len({_key(item) for item in value}) < len(value):
             yield Problem(where=where, message="must not hold the same item twice")
 
@@ -492,17 +493,21 @@ def _size(
 ) -> Iterator[Problem]:
     least, most = schema.get(f"min{word}"), schema.get(f"max{word}")
     if least is not None and size < least:
-        yield Problem(where=where, message=f"must hold at least {least} {noun}, and holds {size}")
+        yield Problem(
+            where=where, message=f"must hold at least {counted(least, noun)}, and holds {size}"
+        )
     if most is not None and size > most:
-        yield Problem(where=where, message=f"must hold at most {most} {noun}, and holds {size}")
+        yield Problem(
+            where=where, message=f"must hold at most {counted(most, noun)}, and holds {size}"
+        )
 
 
 def _text_fault(schema: Mapping[str, Any], value: str) -> str | None:
     least, most = schema.get("minLength"), schema.get("maxLength")
     if least is not None and len(value) < least:
-        return f"must have at least {least} characters, and has {len(value)}"
+        return f"must have at least {counted(least, 'character')}, and has {len(value)}"
     if most is not None and len(value) > most:
-        return f"must have at most {most} characters, and has {len(value)}"
+        return f"must have at most {counted(most, 'character')}, and has {len(value)}"
     if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
         return f"must match the pattern {schema['pattern']}, and is {_shown(value)}"
     reads = _FORMATS.get(schema.get("format", ""))

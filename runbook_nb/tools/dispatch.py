@@ -231,13 +231,14 @@ class RecordedDispatch:
     """
 
     tools: ToolDispatch
-    _started: list[InnerCallRecord | None] = field(default_factory=list)
+    # Keyed by the order of starting; a counter and a dict are safe to share between threads.
+    _ended: dict[int, InnerCallRecord] = field(default_factory=dict)
     _signals: dict[int, RunbookAbsenceSignal] = field(default_factory=dict)
 
     @property
     def records(self) -> list[InnerCallRecord]:
         """The calls that have ended, in the order they were started."""
-        return [record for record in self._started if record is not None]
+        return [self._ended[place] for place in sorted(self._ended)]
 
     @property
     def remembered(self) -> RunbookAbsenceSignal | None:
@@ -281,6 +282,7 @@ class _Recorder:
     def __init__(self, delivered: ToolDispatch, into: RecordedDispatch) -> None:
         self._delivered = delivered
         self._into = into
+        self._places = itertools.count()
 
     def has(self, name: str) -> bool:
         return self._delivered.has(name)
@@ -293,19 +295,17 @@ class _Recorder:
         signal: Stop | None = None,
         allow_absent: bool = False,
     ) -> Any:
-        started = self._into._started
-        started.append(None)  # the place is taken before anything is awaited
-        place = len(started) - 1
+        place, ended = next(self._places), self._into._ended
         try:
             result = await self._delivered.call(name, {} if args is None else args, signal=signal)
         except BaseException:
-            started[place] = InnerCallRecord(tool=name, outcome="error")
+            ended[place] = InnerCallRecord(tool=name, outcome="error")
             raise
         reading = read_coverage_result(result)
         if reading is None or reading.status != "absent":
-            started[place] = InnerCallRecord(tool=name, outcome="ok", result=result)
+            ended[place] = InnerCallRecord(tool=name, outcome="ok", result=result)
             return result
-        started[place] = InnerCallRecord(tool=name, outcome="absent", result=result)
+        ended[place] = InnerCallRecord(tool=name, outcome="absent", result=result)
         if allow_absent is True:
             return result
         self._into._signals[place] = RunbookAbsenceSignal(result, name)

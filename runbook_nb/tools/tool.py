@@ -472,12 +472,13 @@ def _arguments_part(one: Tool) -> Facts | Prose:
     return Facts(label="Arguments", items=items, total=len(items))
 
 
-def _type_words(schema: Any) -> str:
+def _type_words(schema: Any) -> str | Data:
+    """Say in a word or two what a schema takes; a definition is called by its name."""
     if not isinstance(schema, Mapping):
         return "any value"
-    words = schema.get("type")
-    if words is None and "anyOf" in schema:
-        return listed([_type_words(one) for one in schema["anyOf"]], "or")
-    if words is None:
-        return "one of a list" if "enum" in schema else "any value"
+    if "$ref" in schema:
+        return Data(value=str(schema["$ref"]).rpartition("/")[2])
+    if "enum" in schema:
+        return f"one of {len(schema['enum'])} values"
+    words = schema.get("type", "one of several forms" if "anyOf" in schema else "any value")
     return words if isinstance(words, str) else listed(words, "or")
