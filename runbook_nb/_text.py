@@ -155,7 +155,7 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 def summarize(value: Any, length: int = SUMMARY_LENGTH) -> str:
     """Summarise a value for evidence, in at most ``length`` characters.
 
-    Texts are quoted and cut, lists say how many items they hold, mappings preview up to four
+    Texts are cut to that length and then quoted, lists say how many items they hold, mappings preview up to four
     keys, a missing value reads ``undefined`` and None ``null``.
 
     Examples
@@ -164,7 +164,7 @@ def summarize(value: Any, length: int = SUMMARY_LENGTH) -> str:
     ('30', '"xxxxx"', '(2 items)', '{a}')
     """
     text = _summary(value, length)
-    return text if len(text) <= length else text[: length - 3] + "..."
+    return text if len(text) <= length or isinstance(value, str) else text[: length - 3] + "..."
 
 
 def _summary(value: Any, length: int) -> str:
@@ -177,7 +177,7 @@ def _summary(value: Any, length: int) -> str:
     if value is False:
         return "false"
     if isinstance(value, str):
-        return f'"{value[: length - 3]}..."' if len(value) > length - 3 else f'"{value}"'
+        return f'"{value[: length - 3]}..."' if len(value) > length else f'"{value}"'
     if isinstance(value, int | float | Decimal):
         return number_text(value)
     if isinstance(value, datetime | date):
