@@ -86,7 +86,12 @@ def judge_facts(
     >>> path.branch, values, path is judge_facts(rules, {"age": 8})[0]
     ('old', (30,), True)
     """
-    return _judge(rules._plan or plan_of(rules), raw, facts)
+    plan = rules._plan or plan_of(rules)
+    values: list[Any] = []
+    end = _walk(plan, plan.start, raw.get, values.append)
+    if type(end) is DecisionPath and not end.refuses:
+        return end, tuple(values)  # the whole of nearly every decision
+    return _finished(plan, end, raw, facts, values)
 
 
 async def judge_facts_async(
@@ -118,7 +123,10 @@ def select_facts(
     >>> select_facts(rules, {"a": 5, "b": 2})[0].selected
     (0, 1)
     """
-    return _judge(plan_of(rules, selecting=True), raw, facts)
+    plan = plan_of(rules, selecting=True)
+    values: list[Any] = []
+    end = _walk(plan, plan.start, raw.get, values.append)
+    return _finished(plan, end, raw, facts, values)
 
 
 async def select_facts_async(
@@ -128,9 +136,9 @@ async def select_facts_async(
     return await _judge_async(plan_of(rules, selecting=True), raw, facts)
 
 
-def _judge(plan: Plan, raw: Any, facts: Any) -> tuple[DecisionPath, tuple[Any, ...]]:
-    values: list[Any] = []
-    end = _walk(plan, plan.start, raw.get, values.append)
+def _finished(
+    plan: Plan, end: FunctionStep | DecisionPath, raw: Any, facts: Any, values: list[Any]
+) -> tuple[DecisionPath, tuple[Any, ...]]:
     if isinstance(end, FunctionStep):
         judging = _functions(plan, end, raw, raw if facts is None else facts, values)
         try:

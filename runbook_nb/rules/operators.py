@@ -36,14 +36,8 @@ from runbook_nb.rules.kinds import (
 #: From the value of a key to an outcome code.
 Test = Callable[[Any], int]
 
-_FAST: Final[dict[str, frozenset[type]]] = {
-    NUMBER: frozenset({int, float}),
-    TEXT: frozenset({str}),
-    BOOL: frozenset({bool}),
-    DATE: frozenset({date}),
-    SPAN: frozenset({timedelta}),
-}
-_NONE: Final[frozenset[type]] = frozenset()
+# The one exact class per kind that the fast lane serves without a second look.
+_FAST: Final[dict[str, type]] = {NUMBER: int, TEXT: str, BOOL: bool, DATE: date, SPAN: timedelta}
 
 
 def _slow_lane(kind: str, holds: Callable[[Any], Any]) -> Test:
@@ -65,14 +59,16 @@ def _comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
 
     def compile_test(limit: Any) -> Test:
         kind = kind_of(limit)
-        fast = _FAST.get(kind, _NONE)
-        if kind == NUMBER and (isinstance(limit, Decimal) or compare is operator.ne):
-            # A float beside a Decimal may trap, and NaN differs from everything: slow lane.
-            fast = frozenset({int})
+        fast = _FAST.get(kind)
+        # A float beside a Decimal may trap, and NaN differs from everything: slow lane.
+        floats = kind == NUMBER and not isinstance(limit, Decimal) and compare is not operator.ne
         slow = _slow_lane(kind, _holds(compare, kind, limit))
 
         def test(actual: Any) -> int:
-            if type(actual) in fast:
+            cls = type(actual)
+            if cls is fast:
+                return YES if compare(actual, limit) else NO
+            if cls is float and floats:
                 if compare(actual, limit):
                     return YES
                 return NO if actual == actual else NAN  # noqa: PLR0124 - only NaN differs from itself
@@ -104,8 +100,6 @@ def _membership(inside: bool) -> Callable[[Sequence[Any]], Test]:
     yes, no = (YES, NO) if inside else (NO, YES)
 
     def compile_test(elements: Sequence[Any]) -> Test:
-        if not elements:
-            return lambda _: no
         kinds = frozenset(kind_of(element) for element in elements)
         texts = frozenset(e for e in elements if kind_of(e) == TEXT)
         numbers = frozenset(e for e in elements if kind_of(e) == NUMBER)
@@ -123,7 +117,7 @@ def _membership(inside: bool) -> Callable[[Sequence[Any]], Test]:
                     return yes if any(same(value, element) for element in elements) else no
             except Exception:
                 return ERROR
-            return UNREADABLE_CODES.get(kind, MISMATCH)
+            return UNREADABLE_CODES.get(kind, MISMATCH if kinds else no)
 
         return test
 

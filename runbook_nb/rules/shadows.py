@@ -120,10 +120,9 @@ class _Known:
         return False
 
     def _is_there(self) -> bool:
-        return any(
-            op not in PRESENCE and not (op == "not_in" and not threshold)
-            for op, threshold in self.ops.items()
-        ) or (self.ops.get("exists") is True or self.ops.get("missing") is False)
+        if self.ops.get("exists") is True or self.ops.get("missing") is False:
+            return True
+        return any(op not in PRESENCE for op in self.ops)  # they are true of readable values only
 
     def _within(self, op: str, threshold: Any) -> bool:
         low = {"gt": (threshold, False), "gte": (threshold, True)}.get(op)
