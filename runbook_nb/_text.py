@@ -155,8 +155,8 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 def summarize(value: Any, length: int = SUMMARY_LENGTH) -> str:
     """Summarise a value for evidence, in at most ``length`` characters.
 
-    Texts are cut to that length and then quoted, lists say how many items they hold, mappings preview up to four
-    keys, a missing value reads ``undefined`` and None ``null``.
+    Texts are cut to that length and then quoted, lists say how many items they hold, mappings
+    preview up to four keys, a missing value reads ``undefined`` and None ``null``.
 
     Examples
     --------
