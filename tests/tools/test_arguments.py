@@ -102,7 +102,7 @@ class TestEachKeyword:
             ({"minItems": 1}, [0], [], "must hold at least 1 item, and holds 0"),
             ({"maxItems": 1}, [0], [1, 2], "must hold at most 1 item, and holds 2"),
             ({"uniqueItems": True}, [1, 2], [1, 1], "must not hold the same item twice"),
-            ({"minProperties": 1}, {"a": 1}, {}, "must hold at least 1 names, and holds 0"),
+            ({"minProperties": 1}, {"a": 1}, {}, "must hold at least 1 name, and holds 0"),
             ({"maxProperties": 0}, {}, {"a": 1}, "must hold at most 0 names, and holds 1"),
             ({"const": "a"}, "a", "b", 'must be "a", and is "b"'),
             ({"not": {"type": "null"}}, 1, None, "has a form that is excluded"),
