@@ -1,0 +1,63 @@
+"""Artifacts: payloads kept under references, so that an answer can carry a ticket instead.
+
+`ArtifactStore` is the interface, `ShelfStore` the laws shared by stores whose rows can be held
+in a transaction, `InMemoryArtifacts` the store of a process. Tools work with `BoundArtifacts`.
+"""
+
+from __future__ import annotations
+
+from runbook_nb.artifacts.base import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_COUNT,
+    DEFAULT_PAGE,
+    ArtifactStore,
+    Retention,
+    Row,
+    Shelf,
+    ShelfStore,
+)
+from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts, Observer
+from runbook_nb.artifacts.inputs import (
+    CHART_WALK_ARTIFACT_KIND,
+    JSON_MEDIA_TYPE,
+    RECORDING_ARTIFACT_KIND,
+    chart_walk_put_input,
+    recording_put_input,
+)
+from runbook_nb.artifacts.memory import InMemoryArtifacts
+from runbook_nb.artifacts.model import (
+    ArtifactPage,
+    ArtifactScope,
+    PutResult,
+    Record,
+    Swept,
+    Ticket,
+)
+from runbook_nb.artifacts.parcel import is_ref
+
+__all__ = [
+    "CHART_WALK_ARTIFACT_KIND",
+    "DEFAULT_MAX_BYTES",
+    "DEFAULT_MAX_COUNT",
+    "DEFAULT_PAGE",
+    "JSON_MEDIA_TYPE",
+    "RECORDING_ARTIFACT_KIND",
+    "ArtifactPage",
+    "ArtifactScope",
+    "ArtifactStore",
+    "BoundArtifacts",
+    "InMemoryArtifacts",
+    "NoArtifacts",
+    "Observer",
+    "PutResult",
+    "Record",
+    "Retention",
+    "Row",
+    "Shelf",
+    "ShelfStore",
+    "Swept",
+    "Ticket",
+    "chart_walk_put_input",
+    "is_ref",
+    "recording_put_input",
+]

@@ -1,0 +1,454 @@
+"""What a store is, and the laws every store shares.
+
+`ArtifactStore` is the interface: five async verbs that take a scope first, with ``_sync`` twins.
+`ShelfStore` keeps all the laws (reading what is handed in, references, retention, expiry, paging,
+digests) over a *shelf*: the rows of one scope, held exclusively while a verb works. A new store
+over a file, a table or a bucket therefore says only how a shelf is opened and what its six
+operations do.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, TypeVar
+
+from runbook_nb._display import Renderable
+from runbook_nb._sync import run_sync
+from runbook_nb._text import counted
+from runbook_nb._view import Card
+from runbook_nb.artifacts.model import (
+    ArtifactPage,
+    ArtifactScope,
+    PutResult,
+    Record,
+    SweepReason,
+    Swept,
+    Ticket,
+)
+from runbook_nb.artifacts.parcel import (
+    REF_LENGTH,
+    Parcel,
+    PayloadForm,
+    digest_of,
+    invalid,
+    is_ref,
+    read_parcel,
+    unknown_parent,
+)
+from runbook_nb.errors import ArtifactError, DefinitionError
+from runbook_nb.settings import Options, settings
+
+T = TypeVar("T")
+
+#: Budget of a scope in bytes and in rows, unless told otherwise.
+DEFAULT_MAX_BYTES: Final = 32 * 1024 * 1024
+DEFAULT_MAX_COUNT: Final = 256
+#: Tickets on a page of ``list``.
+DEFAULT_PAGE: Final = 50
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CURSOR: Final = re.compile(r"(-?[0-9]{1,18}):(art_[A-Za-z0-9]+)")
+#: How often a reference already in use is drawn again before the source of ids is blamed.
+_DRAWS: Final = 16
+
+
+class ArtifactStore(Renderable, ABC):
+    """Keeps payloads under references, apart for each scope.
+
+    Subclass it for a store that is asynchronous by nature; subclass `ShelfStore` for one whose
+    rows can be held in a transaction.
+    """
+
+    @abstractmethod
+    async def put(self, scope: ArtifactScope, artifact: Any) -> PutResult:
+        """File an artifact: ``{"kind", "mediaType", "data", …}`` (see `read_parcel`).
+
+        Raises
+        ------
+        ArtifactError
+            ``invalid_artifact``, ``unknown_parent`` or ``too_large``. Nothing is filed then, and
+            no reference is used up.
+        """
+
+    @abstractmethod
+    async def head(self, scope: ArtifactScope, ref: str) -> Ticket | None:
+        """Give the ticket, or None.
+
+        A reference that is malformed, unknown, expired or another scope's gives the same answer
+        on purpose.
+        """
+
+    @abstractmethod
+    async def get(self, scope: ArtifactScope, ref: str) -> Record | None:
+        """Give ticket and payload, or None as `head` does.
+
+        Raises
+        ------
+        ArtifactError
+            ``integrity``: the payload is no longer the one that was filed.
+        """
+
+    @abstractmethod
+    async def delete(self, scope: ArtifactScope, ref: str) -> bool:
+        """Remove an artifact; says whether there was one, and never fails for want of it."""
+
+    @abstractmethod
+    async def list(
+        self, scope: ArtifactScope, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> ArtifactPage:
+        """Give a page of tickets, newest first; a cursor nobody gave out starts from the first."""
+
+    def put_sync(self, scope: ArtifactScope, artifact: Any) -> PutResult:
+        """Do what `put` does, from code that cannot await."""
+        return self.settle(lambda: self.put(scope, artifact))
+
+    def head_sync(self, scope: ArtifactScope, ref: str) -> Ticket | None:
+        """Do what `head` does, from code that cannot await."""
+        return self.settle(lambda: self.head(scope, ref))
+
+    def get_sync(self, scope: ArtifactScope, ref: str) -> Record | None:
+        """Do what `get` does, from code that cannot await."""
+        return self.settle(lambda: self.get(scope, ref))
+
+    def delete_sync(self, scope: ArtifactScope, ref: str) -> bool:
+        """Do what `delete` does, from code that cannot await."""
+        return self.settle(lambda: self.delete(scope, ref))
+
+    def list_sync(
+        self, scope: ArtifactScope, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> ArtifactPage:
+        """Do what `list` does, from code that cannot await."""
+        return self.settle(lambda: self.list(scope, limit=limit, cursor=cursor))
+
+    def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a verb's coroutine to its end; the one way every ``_sync`` twin goes."""
+        return run_sync(start)
+
+    def view(self, scope: ArtifactScope | None = None) -> Card:
+        """Say what this looks like, for one scope or for all."""
+        return Card(kind=type(self).__name__, name="")
+
+
+def drive(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine that never waits for anything, here and now and without a loop."""
+    coroutine = start()
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a coroutine that was said never to wait has waited")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a shelf: a ticket, and whether its payload is read as text or as bytes."""
+
+    ticket: Ticket
+    form: PayloadForm
+
+
+class Shelf(Protocol):
+    """The rows of one scope, held exclusively from opening to closing."""
+
+    def rows(self) -> Iterable[Row]:
+        """Give every row, the least recently used first."""
+
+    def find(self, ref: str) -> Row | None:
+        """Give a row, without using it."""
+
+    def payload(self, ref: str) -> bytes:
+        """Give the payload of a row that is there."""
+
+    def use(self, ref: str) -> None:
+        """Make a row that is there the most recently used one."""
+
+    def add(self, row: Row, payload: bytes) -> None:
+        """Add a row as the most recently used one."""
+
+    def remove(self, ref: str) -> None:
+        """Remove a row that is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How much a scope may hold.
+
+    Attributes
+    ----------
+    max_bytes, max_count : int
+        Budgets. The least recently used rows leave for the rows first, then for the bytes.
+    ttl_ms : int or None
+        How long a row is kept at most.
+
+    Examples
+    --------
+    >>> Retention(max_bytes=0, max_count=1)
+    Traceback (most recent call last):
+    ...
+    runbook_nb.errors.DefinitionError: max_bytes cannot be 0; give a whole number from 1
+    """
+
+    max_bytes: int = DEFAULT_MAX_BYTES
+    max_count: int = DEFAULT_MAX_COUNT
+    ttl_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_bytes", "max_count", "ttl_ms"):
+            value = getattr(self, name)
+            if (name, value) != ("ttl_ms", None) and (type(value) is not int or value < 1):
+                raise DefinitionError(
+                    f"{name} cannot be {value!r}", where=name, fix="give a whole number from 1"
+                )
+
+    def expiry(self, wanted: int | None, now: int) -> int | None:
+        """Give the sooner of the caller's expiry and this store's."""
+        if self.ttl_ms is None:
+            return wanted
+        return now + self.ttl_ms if wanted is None else min(wanted, now + self.ttl_ms)
+
+    def sweep(self, tickets: Iterable[Ticket], incoming: int, now: int) -> tuple[Swept, ...]:
+        """Say which rows leave for a payload of ``incoming`` bytes, in the order they leave.
+
+        Parameters
+        ----------
+        tickets : iterable of Ticket
+            Those held, the least recently used first.
+        incoming : int
+            Bytes of the payload to be added.
+        now : int
+            Milliseconds since the epoch.
+        """
+        live: list[Ticket] = []
+        swept: list[Swept] = []
+        for ticket in tickets:
+            if ticket.expired(now):
+                swept.append(Swept.of(ticket, "ttl"))
+            else:
+                live.append(ticket)
+        held, size = len(live), sum(ticket.bytes for ticket in live)
+        for ticket in live:
+            reason: SweepReason
+            if held >= self.max_count:
+                reason = "max-count"
+            elif size + incoming > self.max_bytes:
+                reason = "max-bytes"
+            else:
+                break
+            swept.append(Swept.of(ticket, reason))
+            held, size = held - 1, size - ticket.bytes
+        return tuple(swept)
+
+
+class ShelfStore(ArtifactStore):
+    """The five verbs and their laws, over shelves that a subclass opens.
+
+    Parameters
+    ----------
+    max_bytes, max_count, ttl_ms : int, optional
+        See `Retention`.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        max_count: int = DEFAULT_MAX_COUNT,
+        ttl_ms: int | None = None,
+    ) -> None:
+        self.retention = Retention(max_bytes=max_bytes, max_count=max_count, ttl_ms=ttl_ms)
+        self._dropped = 0
+
+    @abstractmethod
+    def _open(self, scope: ArtifactScope) -> AbstractContextManager[Shelf]:
+        """Open the shelf of a scope; nobody else works on it until it is closed."""
+
+    async def _work(self, act: Callable[[], T]) -> T:
+        """Do what touches the shelf. Shelves that wait for a disk are kept off the loop."""
+        import asyncio
+
+        return await asyncio.to_thread(act)
+
+    @property
+    def dropped(self) -> int:
+        """How many rows this object let go for its budgets; expired ones do not count."""
+        return self._dropped
+
+    async def put(self, scope: ArtifactScope, artifact: Any) -> PutResult:
+        """File an artifact; see `ArtifactStore.put`."""
+        options = settings.current
+        return await self._work(lambda: self._put(_scope(scope), artifact, options))
+
+    async def head(self, scope: ArtifactScope, ref: str) -> Ticket | None:
+        """Give the ticket, or None; see `ArtifactStore.head`."""
+        now = now_ms(settings.current)
+        row = await self._work(lambda: self._find(_scope(scope), ref, now))
+        return None if row is None else row.ticket
+
+    async def get(self, scope: ArtifactScope, ref: str) -> Record | None:
+        """Give ticket and payload, or None; see `ArtifactStore.get`."""
+        now = now_ms(settings.current)
+        return await self._work(lambda: self._get(_scope(scope), ref, now))
+
+    async def delete(self, scope: ArtifactScope, ref: str) -> bool:
+        """Remove an artifact; see `ArtifactStore.delete`."""
+        now = now_ms(settings.current)
+        return await self._work(lambda: self._delete(_scope(scope), ref, now))
+
+    async def list(
+        self, scope: ArtifactScope, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> ArtifactPage:
+        """Give a page of tickets; see `ArtifactStore.list`."""
+        if type(limit) is not int or limit < 1:
+            raise ArtifactError(
+                f"a page cannot have {limit!r} rows",
+                code="invalid_limit",
+                where="limit",
+                fix="give a whole number from 1",
+            )
+        now = now_ms(settings.current)
+        return await self._work(lambda: self._list(_scope(scope), limit, cursor, now))
+
+    def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
+        now = now_ms(options)
+        parcel = read_parcel(artifact, now)
+        size, allowed = len(parcel.payload), self.retention.max_bytes
+        if size > allowed:
+            raise ArtifactError(
+                f"the payload has {counted(size, 'byte')} and this store holds {allowed} in all",
+                code="too_large",
+                where="data",
+                fix="store less, or make the store with a larger max_bytes",
+            )
+        with self._open(scope) as shelf:
+            self._check_parents(shelf, parcel, now)
+            swept = self.retention.sweep((row.ticket for row in shelf.rows()), size, now)
+            ticket = self._ticket(parcel, _fresh_ref(shelf, options), now)
+            for gone in swept:
+                shelf.remove(gone.ref)
+            shelf.add(Row(ticket, parcel.form), parcel.payload)
+            self._dropped += sum(gone.reason != "ttl" for gone in swept)
+        return PutResult(meta=ticket, swept=swept)
+
+    def _ticket(self, parcel: Parcel, ref: str, now: int) -> Ticket:
+        return Ticket(
+            ref=ref,
+            kind=parcel.kind,
+            media_type=parcel.media_type,
+            bytes=len(parcel.payload),
+            created_at=now,
+            label=parcel.label,
+            digest=digest_of(parcel.payload),
+            expires_at=self.retention.expiry(parcel.expires_at, now),
+            origin=parcel.origin,
+            parent_refs=parcel.parent_refs,
+        )
+
+    @staticmethod
+    def _check_parents(shelf: Shelf, parcel: Parcel, now: int) -> None:
+        for place, ref in enumerate(parcel.parent_refs):
+            row = shelf.find(ref)
+            if row is None or row.ticket.expired(now):
+                raise unknown_parent(ref, place)
+
+    def _find(self, scope: ArtifactScope, ref: Any, now: int) -> Row | None:
+        if not is_ref(ref):
+            return None
+        with self._open(scope) as shelf:
+            return _use(shelf, ref, now)
+
+    def _get(self, scope: ArtifactScope, ref: Any, now: int) -> Record | None:
+        if not is_ref(ref):
+            return None
+        with self._open(scope) as shelf:
+            row = _use(shelf, ref, now)
+            if row is None:
+                return None
+            payload = shelf.payload(ref)
+        if row.ticket.digest is not None and digest_of(payload) != row.ticket.digest:
+            raise ArtifactError(
+                f"the stored {row.ticket.kind!r} is not what was filed: its digest differs",
+                code="integrity",
+                where="digest",
+                fix="file it again; what is stored now cannot be trusted",
+            )
+        return Record(row.ticket, payload.decode() if row.form == "text" else payload)
+
+    def _delete(self, scope: ArtifactScope, ref: Any, now: int) -> bool:
+        if not is_ref(ref):
+            return False
+        with self._open(scope) as shelf:
+            row = shelf.find(ref)
+            if row is not None:
+                shelf.remove(ref)
+            return row is not None and not row.ticket.expired(now)
+
+    def _list(self, scope: ArtifactScope, limit: int, cursor: Any, now: int) -> ArtifactPage:
+        with self._open(scope) as shelf:
+            rows = tuple(shelf.rows())
+            for row in rows:
+                if row.ticket.expired(now):
+                    shelf.remove(row.ticket.ref)
+        # A cursor names the last ticket shown and not a position, so rows that come or go between
+        # two pages make nobody see a row twice.
+        after = _read_cursor(cursor)
+        live = sorted((r.ticket for r in rows if not r.ticket.expired(now)), key=_place)
+        following = [ticket for ticket in live if after is None or _place(ticket) > after]
+        shown = tuple(following[:limit])
+        last = shown[-1] if len(following) > limit else None
+        return ArtifactPage(
+            artifacts=shown, cursor=None if last is None else f"{last.created_at}:{last.ref}"
+        )
+
+
+def _use(shelf: Shelf, ref: str, now: int) -> Row | None:
+    row = shelf.find(ref)
+    if row is None:
+        return None
+    if row.ticket.expired(now):
+        shelf.remove(ref)
+        return None
+    shelf.use(ref)
+    return row
+
+
+def _place(ticket: Ticket) -> tuple[int, str]:
+    return (-ticket.created_at, ticket.ref)
+
+
+def _read_cursor(cursor: Any) -> tuple[int, str] | None:
+    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    return None if found is None else (-int(found[1]), found[2])
+
+
+def _fresh_ref(shelf: Shelf, options: Options) -> str:
+    for _ in range(_DRAWS):
+        ref = f"art_{options.ids(REF_LENGTH)}"
+        if not is_ref(ref):
+            break
+        if shelf.find(ref) is None:
+            return ref
+    raise ArtifactError(
+        "the source of ids gives no new reference",
+        code="no_new_ref",
+        where="settings.ids",
+        fix=f"it must give {REF_LENGTH} letters and digits, new ones each time",
+    )
+
+
+def _scope(scope: Any) -> ArtifactScope:
+    if not isinstance(scope, ArtifactScope):
+        raise invalid(
+            f"the first argument of a store's verb is an ArtifactScope, not {scope!r:.80}", "scope"
+        )
+    return scope
+
+
+def now_ms(options: Options) -> int:
+    """Give the present moment in whole milliseconds since the epoch."""
+    return (options.clock() - _EPOCH) // timedelta(milliseconds=1)
