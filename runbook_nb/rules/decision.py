@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, summarize, visible
+from runbook_nb._text import MISSING, visible
 from runbook_nb._view import Card
 from runbook_nb.rules.facts import FunctionRecord
 from runbook_nb.rules.kinds import RESULTS, STATUSES, plain, same
@@ -27,6 +27,7 @@ from runbook_nb.rules.wording import (
     function_name,
     limit_text,
     op_words,
+    summary_of,
     unreadable_text,
     value_text,
 )
@@ -84,7 +85,7 @@ class Condition(Immutable):
     @property
     def actual_summary(self) -> str:
         """The actual value in at most 80 characters, in the recorded words."""
-        return REDACTED if self.redacted else summarize(self.actual)
+        return REDACTED if self.redacted else summary_of(self.actual)
 
     @property
     def text(self) -> str:
@@ -212,7 +213,7 @@ class _Judged(Renderable, Immutable):
                     key,
                     op,
                     REDACTED if hidden else self.scrub(threshold),
-                    REDACTED if hidden else self.scrub(plain(self.values[tried.start + place])),
+                    REDACTED if hidden else self.scrub(_shown(self.values[tried.start + place])),
                     RESULTS[code],
                     STATUSES[code],
                     hidden,
@@ -226,7 +227,7 @@ class _Judged(Renderable, Immutable):
         if not isinstance(record, FunctionRecord):
             return None
         inputs = tuple(
-            (key, REDACTED if self.hides(key) else self.scrub(plain(value)), self.hides(key))
+            (key, REDACTED if self.hides(key) else self.scrub(_shown(value)), self.hides(key))
             for key, value in record.inputs
         )
         return FunctionResult(
@@ -235,7 +236,7 @@ class _Judged(Renderable, Immutable):
             # What comes out of hidden values may be one of them.
             REDACTED
             if any(hidden for _, _, hidden in inputs) and not isinstance(record.returned, bool)
-            else self.scrub(plain(record.returned)),
+            else self.scrub(_shown(record.returned)),
             tried.result,
             None if record.error is None else str(self.scrub(record.error)),
             record.error_type,
@@ -276,7 +277,7 @@ class _Judged(Renderable, Immutable):
         found["inputs"] = [
             {
                 "key": key,
-                "valueSummary": REDACTED if hidden else summarize(value),
+                "valueSummary": REDACTED if hidden else summary_of(value),
                 "redacted": hidden,
             }
             for key, value, hidden in function.inputs
@@ -327,13 +328,20 @@ class _Judged(Renderable, Immutable):
         return (type(self), (self.path, self.values, self.hide))
 
 
+def _shown(value: Any) -> Any:
+    try:
+        return plain(value)
+    except Exception:  # a foreign scalar that cannot be made plain is shown by its type
+        return value
+
+
 def _equal(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if isinstance(left, FunctionRecord) and isinstance(right, FunctionRecord):
         return len(left.inputs) == len(right.inputs) and all(map(_equal, _flat(left), _flat(right)))
     try:
-        return same(left, right) or summarize(plain(left)) == summarize(plain(right)) == "NaN"
+        return same(left, right) or summary_of(left) == summary_of(right) == "NaN"
     except Exception:
         return False
 
@@ -554,5 +562,5 @@ def _wire(evidence: dict[str, Any]) -> Any:
             for condition in entry.get("conditions", ()):
                 condition["actual"] = condition["actualSummary"]
             if "returned" in entry:
-                entry["returned"] = summarize(entry["returned"])
+                entry["returned"] = summary_of(entry["returned"])
         return to_wire(evidence)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
@@ -27,6 +26,9 @@ from runbook_nb.rules.model import (
 )
 from runbook_nb.rules.shadows import shadowed
 from runbook_nb.rules.wording import when_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 

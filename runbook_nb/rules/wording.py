@@ -52,6 +52,20 @@ def op_words(op: str, threshold: Any) -> str:
     return SYMBOLS[op] if op in SYMBOLS else _PRESENCE_WORDS[op, threshold is True]
 
 
+def summary_of(value: Any) -> str:
+    """Summarise a value for evidence, whatever it does when it is looked at.
+
+    Examples
+    --------
+    >>> summary_of([1, 2]), summary_of(MISSING)
+    ('(2 items)', 'undefined')
+    """
+    try:
+        return summarize(plain(value))
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
 def value_text(value: Any) -> str:
     """Write an actual value in a sentence; texts are quoted, what is not there is named.
 
@@ -64,7 +78,7 @@ def value_text(value: Any) -> str:
         return "missing"
     if isinstance(value, str) and value == REDACTED:
         return value
-    return visible(summarize(plain(value)))
+    return visible(summary_of(value))
 
 
 def limit_text(op: str, threshold: Any, unit: str | None = None) -> str:
