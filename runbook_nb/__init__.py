@@ -15,11 +15,321 @@ from runbook_nb._version import __version__
 
 if TYPE_CHECKING:
     from runbook_nb import errors as errors
-    from runbook_nb.settings import settings as settings
+    from runbook_nb._stop import (
+        Stop as Stop,
+    )
+    from runbook_nb.artifacts import (
+        CHART_WALK_ARTIFACT_KIND as CHART_WALK_ARTIFACT_KIND,
+    )
+    from runbook_nb.artifacts import (
+        RECORDING_ARTIFACT_KIND as RECORDING_ARTIFACT_KIND,
+    )
+    from runbook_nb.artifacts import (
+        ArtifactStore as ArtifactStore,
+    )
+    from runbook_nb.artifacts import (
+        InMemoryArtifacts as InMemoryArtifacts,
+    )
+    from runbook_nb.artifacts import (
+        Record as Record,
+    )
+    from runbook_nb.artifacts import (
+        Ticket as Ticket,
+    )
+    from runbook_nb.artifacts import (
+        chart_walk_put_input as chart_walk_put_input,
+    )
+    from runbook_nb.artifacts import (
+        recording_put_input as recording_put_input,
+    )
+    from runbook_nb.chart.builder import (
+        FlowChartBuilder as FlowChartBuilder,
+    )
+    from runbook_nb.chart.builder import (
+        flow_chart as flow_chart,
+    )
+    from runbook_nb.chart.model import (
+        Chart as Chart,
+    )
+    from runbook_nb.chart.model import (
+        Limits as Limits,
+    )
+    from runbook_nb.chart.model import (
+        Retry as Retry,
+    )
+    from runbook_nb.chart.scope import (
+        Scope as Scope,
+    )
+    from runbook_nb.chart.scope import (
+        interrupt as interrupt,
+    )
+    from runbook_nb.coverage import (
+        ABSENCE_NOTE as ABSENCE_NOTE,
+    )
+    from runbook_nb.coverage import (
+        COVERAGE_NOTE as COVERAGE_NOTE,
+    )
+    from runbook_nb.coverage import (
+        Item as Item,
+    )
+    from runbook_nb.coverage import (
+        Ledger as Ledger,
+    )
+    from runbook_nb.coverage import (
+        absent as absent,
+    )
+    from runbook_nb.coverage import (
+        coverage as coverage,
+    )
+    from runbook_nb.coverage import (
+        read_absence as read_absence,
+    )
+    from runbook_nb.coverage import (
+        read_coverage_ledger as read_coverage_ledger,
+    )
+    from runbook_nb.coverage import (
+        read_coverage_result as read_coverage_result,
+    )
+    from runbook_nb.record.kept import (
+        inner_runs_of as inner_runs_of,
+    )
+    from runbook_nb.record.projection import (
+        DEFAULT_WALK_CAP as DEFAULT_WALK_CAP,
+    )
+    from runbook_nb.record.projection import (
+        ProjectedWalk as ProjectedWalk,
+    )
+    from runbook_nb.record.projection import (
+        WalkRow as WalkRow,
+    )
+    from runbook_nb.record.projection import (
+        project_walk as project_walk,
+    )
+    from runbook_nb.record.recording import (
+        Recording as Recording,
+    )
+    from runbook_nb.record.redact import (
+        Redact as Redact,
+    )
+    from runbook_nb.record.run import (
+        Run as Run,
+    )
+    from runbook_nb.record.slots import (
+        Slot as Slot,
+    )
+    from runbook_nb.record.structure import (
+        Structure as Structure,
+    )
+    from runbook_nb.record.walk import (
+        Walk as Walk,
+    )
+    from runbook_nb.rules import (
+        Condition as Condition,
+    )
+    from runbook_nb.rules import (
+        Decision as Decision,
+    )
+    from runbook_nb.rules import (
+        Default as Default,
+    )
+    from runbook_nb.rules import (
+        Outside as Outside,
+    )
+    from runbook_nb.rules import (
+        Rule as Rule,
+    )
+    from runbook_nb.rules import (
+        RuleSet as RuleSet,
+    )
+    from runbook_nb.rules import (
+        Unreadable as Unreadable,
+    )
+    from runbook_nb.rules import (
+        decide as decide,
+    )
+    from runbook_nb.rules import (
+        select as select,
+    )
+    from runbook_nb.runbook import (
+        DECLINED_VERDICT as DECLINED_VERDICT,
+    )
+    from runbook_nb.runbook import (
+        DEFAULT_MAX_ROWS as DEFAULT_MAX_ROWS,
+    )
+    from runbook_nb.runbook import (
+        DEFAULT_RECORDING_MAX_BYTES as DEFAULT_RECORDING_MAX_BYTES,
+    )
+    from runbook_nb.runbook import (
+        PANEL_RENDER_NOTE as PANEL_RENDER_NOTE,
+    )
+    from runbook_nb.runbook import (
+        VERDICT_RENDER_NOTE as VERDICT_RENDER_NOTE,
+    )
+    from runbook_nb.runbook import (
+        Envelope as Envelope,
+    )
+    from runbook_nb.runbook import (
+        RecordingOptions as RecordingOptions,
+    )
+    from runbook_nb.runbook import (
+        RunbookRules as RunbookRules,
+    )
+    from runbook_nb.runbook import (
+        VerdictRow as VerdictRow,
+    )
+    from runbook_nb.runbook import (
+        Verdicts as Verdicts,
+    )
+    from runbook_nb.runbook import (
+        WalkDescriptor as WalkDescriptor,
+    )
+    from runbook_nb.runbook import (
+        WalkOptions as WalkOptions,
+    )
+    from runbook_nb.runbook import (
+        render_verdict_table as render_verdict_table,
+    )
+    from runbook_nb.runbook import (
+        runbook_as_tool as runbook_as_tool,
+    )
+    from runbook_nb.runbook import (
+        triage as triage,
+    )
+    from runbook_nb.runbook import (
+        verdict_rows_of as verdict_rows_of,
+    )
+    from runbook_nb.settings import (
+        settings as settings,
+    )
+    from runbook_nb.tools import (
+        InnerCallRecord as InnerCallRecord,
+    )
+    from runbook_nb.tools import (
+        RecordedDispatch as RecordedDispatch,
+    )
+    from runbook_nb.tools import (
+        RunbookAbsenceSignal as RunbookAbsenceSignal,
+    )
+    from runbook_nb.tools import (
+        Session as Session,
+    )
+    from runbook_nb.tools import (
+        Tool as Tool,
+    )
+    from runbook_nb.tools import (
+        Toolbox as Toolbox,
+    )
+    from runbook_nb.tools import (
+        ToolContext as ToolContext,
+    )
+    from runbook_nb.tools import (
+        ToolDispatch as ToolDispatch,
+    )
+    from runbook_nb.tools import (
+        ToolRefused as ToolRefused,
+    )
+    from runbook_nb.tools import (
+        absence_signal_of as absence_signal_of,
+    )
+    from runbook_nb.tools import (
+        assert_composed_of as assert_composed_of,
+    )
+    from runbook_nb.tools import (
+        assert_gates as assert_gates,
+    )
+    from runbook_nb.tools import (
+        define_tool as define_tool,
+    )
+    from runbook_nb.tools import (
+        probe_dispatch as probe_dispatch,
+    )
+    from runbook_nb.tools import (
+        recording_dispatch as recording_dispatch,
+    )
+    from runbook_nb.tools import (
+        tool as tool,
+    )
 
 #: public name -> module it lives in. ``errors`` is the module itself.
 _HOMES: dict[str, str] = {
     "settings": "settings",
+    "Stop": "_stop",
+    "Rule": "rules",
+    "Default": "rules",
+    "Unreadable": "rules",
+    "Outside": "rules",
+    "RuleSet": "rules",
+    "decide": "rules",
+    "select": "rules",
+    "Decision": "rules",
+    "Condition": "rules",
+    "flow_chart": "chart.builder",
+    "FlowChartBuilder": "chart.builder",
+    "Chart": "chart.model",
+    "Limits": "chart.model",
+    "Retry": "chart.model",
+    "Scope": "chart.scope",
+    "interrupt": "chart.scope",
+    "Slot": "record.slots",
+    "Run": "record.run",
+    "Walk": "record.walk",
+    "WalkRow": "record.projection",
+    "ProjectedWalk": "record.projection",
+    "project_walk": "record.projection",
+    "DEFAULT_WALK_CAP": "record.projection",
+    "Structure": "record.structure",
+    "Recording": "record.recording",
+    "Redact": "record.redact",
+    "inner_runs_of": "record.kept",
+    "coverage": "coverage",
+    "absent": "coverage",
+    "Item": "coverage",
+    "Ledger": "coverage",
+    "read_absence": "coverage",
+    "read_coverage_ledger": "coverage",
+    "read_coverage_result": "coverage",
+    "COVERAGE_NOTE": "coverage",
+    "ABSENCE_NOTE": "coverage",
+    "tool": "tools",
+    "define_tool": "tools",
+    "Tool": "tools",
+    "ToolContext": "tools",
+    "Session": "tools",
+    "Toolbox": "tools",
+    "ToolRefused": "tools",
+    "ToolDispatch": "tools",
+    "recording_dispatch": "tools",
+    "RecordedDispatch": "tools",
+    "InnerCallRecord": "tools",
+    "probe_dispatch": "tools",
+    "RunbookAbsenceSignal": "tools",
+    "absence_signal_of": "tools",
+    "assert_composed_of": "tools",
+    "assert_gates": "tools",
+    "ArtifactStore": "artifacts",
+    "Record": "artifacts",
+    "Ticket": "artifacts",
+    "InMemoryArtifacts": "artifacts",
+    "CHART_WALK_ARTIFACT_KIND": "artifacts",
+    "RECORDING_ARTIFACT_KIND": "artifacts",
+    "chart_walk_put_input": "artifacts",
+    "recording_put_input": "artifacts",
+    "runbook_as_tool": "runbook",
+    "triage": "runbook",
+    "RunbookRules": "runbook",
+    "Verdicts": "runbook",
+    "WalkOptions": "runbook",
+    "RecordingOptions": "runbook",
+    "Envelope": "runbook",
+    "WalkDescriptor": "runbook",
+    "VerdictRow": "runbook",
+    "DECLINED_VERDICT": "runbook",
+    "DEFAULT_MAX_ROWS": "runbook",
+    "DEFAULT_RECORDING_MAX_BYTES": "runbook",
+    "VERDICT_RENDER_NOTE": "runbook",
+    "PANEL_RENDER_NOTE": "runbook",
+    "verdict_rows_of": "runbook",
+    "render_verdict_table": "runbook",
 }
 
 __all__ = ["__version__", "errors", *_HOMES]

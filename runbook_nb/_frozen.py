@@ -152,7 +152,7 @@ def _freeze(value: Any, key: str, path: list[int]) -> Any:
     cls = value.__class__
     if cls in ATOMS or cls is FrozenDict or cls is FrozenList:
         return value
-    if isinstance(value, Immutable | Enum) or cls is frozenset and not value:
+    if isinstance(value, Immutable | Enum):
         return value
     if isinstance(value, Mapping | list | tuple | Set):
         if id(value) in path:

@@ -57,7 +57,7 @@ def content_id(text: str, length: int = 8) -> str:
     Examples
     --------
     >>> content_id("cluster-a")
-    'd7ea0d36'
+    '34ab3e1c'
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 

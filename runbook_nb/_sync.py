@@ -46,7 +46,9 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
             thread.join()
             break
         except KeyboardInterrupt as pressed:
-            if interrupt is not None:  # pressed twice: do not wait for a coroutine that will not end
+            if (
+                interrupt is not None
+            ):  # pressed twice: do not wait for a coroutine that will not end
                 raise
             interrupt = pressed
             door.cancel()

@@ -200,8 +200,7 @@ def _mapping_summary(value: Mapping[Any, Any], length: int) -> str:
 
 
 def number_text(value: int | float | Decimal) -> str:
-    """Write a number as a person reads it: ``NaN`` and ``Infinity`` in words, never in a format
-    that loses digits.
+    """Write a number without losing digits, ``NaN`` and ``Infinity`` in words.
 
     Examples
     --------

@@ -105,7 +105,9 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
             )
         if name in _CHOICES and value not in _CHOICES[name]:
             raise DefinitionError(
-                f"setting {name} cannot be {value!r}", where=name, fix=f"use one of {_CHOICES[name]}"
+                f"setting {name} cannot be {value!r}",
+                where=name,
+                fix=f"use one of {_CHOICES[name]}",
             )
         if name.startswith("max_") and (type(value) is not int or value < 1):
             raise DefinitionError(
@@ -139,11 +141,11 @@ class Settings:
 
     __slots__ = ("_base", "_local")
     _base: Options
-    _local: ContextVar[dict[str, Any]]
+    _local: ContextVar[dict[str, Any] | None]
 
     def __init__(self) -> None:
         object.__setattr__(self, "_base", _from_environment())
-        object.__setattr__(self, "_local", ContextVar("runbook_nb_settings", default={}))
+        object.__setattr__(self, "_local", ContextVar("runbook_nb_settings", default=None))
 
     @property
     def current(self) -> Options:
@@ -157,7 +159,7 @@ class Settings:
         if name not in _NAMES:
             _checked({name: None})
         local = self._local.get()
-        return local[name] if name in local else getattr(self._base, name)
+        return local[name] if local and name in local else getattr(self._base, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, "_base", replace(self._base, **_checked({name: value})))
@@ -175,7 +177,7 @@ class Settings:
 
     @contextmanager
     def _overriding(self, changes: dict[str, Any]) -> Iterator[Settings]:
-        token = self._local.set({**self._local.get(), **changes})
+        token = self._local.set({**(self._local.get() or {}), **changes})
         try:
             yield self
         finally:

@@ -1,0 +1,1 @@
+"""Charts: procedures declared as a flowchart of Python stages, and the engine that runs them."""

@@ -1,0 +1,285 @@
+"""What a stage sees: the state of its chart, read and written explicitly and on the record.
+
+Chart layer. Reading and writing go through one object per executed stage; each is one entry in
+the log. Values are frozen when written and handed out as they are, so nothing can change
+recorded state behind the log's back. When the stage ends its scope closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, deep_merge, freeze
+from runbook_nb._text import MISSING, did_you_mean
+from runbook_nb.errors import ChartError, RunSignal
+from runbook_nb.record.log import Code
+
+if TYPE_CHECKING:
+    from runbook_nb.chart.plan import StagePlan
+    from runbook_nb.record.log import Track
+
+
+class MissingKey(ChartError, KeyError):
+    """A stage read a state key that nobody wrote."""
+
+    code = "missing_key"
+
+
+class ScopeClosed(ChartError):
+    """A scope was used after its stage had ended."""
+
+    code = "scope_closed"
+
+
+class InterruptSignal(RunSignal):
+    """Raised by `interrupt`: ends the run paused. Not meant to be caught."""
+
+    run_status = "paused"
+
+    def __init__(self, reason: str, expects: Any) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.expects = expects
+
+
+class _Closed(dict[str, Any]):
+    """Stands for the state of a scope whose stage has ended: every use says so."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ScopeClosed(
+            "this scope belongs to a stage that has ended, so it can no longer be used",
+            fix="do the reading and writing before the stage returns",
+        )
+
+    __getitem__ = __setitem__ = __delitem__ = __contains__ = __iter__ = __len__ = _refuse
+    get = pop = _refuse
+
+
+_CLOSED = _Closed()
+
+
+class Frame:
+    """What the stages of one chart execution share: its track, its state, its input, its place.
+
+    ``path`` is the structure key of the enclosing fan-outs, ending in a slash, or empty.
+    """
+
+    __slots__ = ("args", "path", "state", "track")
+
+    def __init__(self, track: Track, state: dict[str, Any], args: FrozenDict, path: str) -> None:
+        self.track = track
+        self.state = state
+        self.args = args
+        self.path = path
+
+
+class Scope(Mapping[str, Any]):
+    """The state of a chart as one stage sees it.
+
+    ``scope["key"]`` reads, ``scope["key"] = value`` writes, ``scope.args`` holds the run's input
+    apart from state. Inside a fan-out branch ``scope.args`` is ``{"item": …, "index": …}`` and
+    the state is the branch's own. Setters return None.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> def count(scope):
+    ...     scope["seen"] = len(scope.args["rows"])
+    >>> flow_chart("count", count, id="count").build().run_sync({"rows": [1, 2]}).state
+    {'seen': 2}
+    """
+
+    __slots__ = ("_codes", "_data", "_plan", "_values", "args", "stopped")
+
+    def __init__(self, frame: Frame, plan: StagePlan) -> None:
+        self._data = frame.state
+        self._codes = frame.track.codes
+        self._values = frame.track.values
+        self._plan = plan
+        #: The input of the run, or ``{"item", "index"}`` inside a branch; frozen.
+        self.args: Mapping[str, Any] = frame.args
+        #: The reason given to `stop`, in a one-element tuple, once it was called.
+        self.stopped: tuple[str | None] | None = None
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def __getitem__(self, key: str) -> Any:
+        self._codes.append(self._plan.read_codes[key])
+        value = self._data.get(key, MISSING)
+        if value is MISSING:
+            raise MissingKey(
+                f"stage {self._plan.ref.name!r} read {key!r}, which nobody has written",
+                where=key,
+                fix=did_you_mean(str(key), map(str, self._data))
+                or 'use scope.get("key", default) where a key may be missing',
+            )
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Read a key, or give ``default`` when nobody has written it."""
+        self._codes.append(self._plan.read_codes[key])
+        return self._data.get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self._codes.append(self._plan.read_codes[str(key)])
+        return key in self._data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._data))
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def facts_for_rules(self) -> tuple[dict[str, Any], Callable[[Iterable[str]], None]]:
+        """Give rules the raw state to read and a function that records which keys they read."""
+        return self._data, self._note_reads
+
+    def _note_reads(self, keys: Iterable[str]) -> None:
+        codes = self._plan.read_codes
+        self._codes.extend([codes[key] for key in keys])
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        cls = value.__class__
+        if cls not in ATOMS:
+            value = freeze(value, key)
+        self._data[key] = value
+        self._codes.append(self._plan.write_codes[key])
+        self._values.append(value)
+
+    def set(self, key: str, value: Any) -> None:
+        """Write a key (the same as ``scope[key] = value``, for use inside an expression)."""
+        self[key] = value
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Write every key of a mapping, in its order.
+
+        Raises
+        ------
+        ChartError
+            When ``values`` is not a mapping.
+        """
+        if not isinstance(values, Mapping):
+            raise ChartError(
+                f"scope.update takes a mapping, not {type(values).__name__}",
+                where=self._plan.ref.id,
+                fix='write scope["key"] = value for a single value',
+            )
+        for key, value in values.items():
+            self[key] = value
+
+    def merge(self, key: str, partial: Mapping[str, Any]) -> None:
+        """Merge a partial mapping into a key: nested mappings key by key, the rest replaced."""
+        partial = freeze(partial, key)
+        self._data[key] = freeze(deep_merge(self._data.get(key), partial), key)
+        self._codes.append(self._plan.code("update", key))
+        self._values.append(partial)
+
+    def append(self, key: str, item: Any) -> None:
+        """Append an item to a list; a key nobody has written starts as an empty list."""
+        item = freeze(item, key)
+        items: list[Any] = []
+        if key in self._data:
+            old = self._data[key]
+            if not isinstance(old, list):
+                raise ChartError(
+                    f"scope.append needs a list under {key!r}, not {type(old).__name__}",
+                    where=key,
+                    fix="write the key as a list first",
+                )
+            items.extend(old)
+        items.append(item)
+        self._data[key] = FrozenList(items)
+        self._codes.append(self._plan.code("append", key))
+        self._values.append(item)
+
+    def delete(self, key: str) -> None:
+        """Remove a key; removing one that is not there is an error."""
+        if key not in self._data:
+            raise MissingKey(
+                f"stage {self._plan.ref.name!r} deleted {key!r}, which nobody has written",
+                where=key,
+                fix=did_you_mean(str(key), map(str, self._data)),
+            )
+        del self._data[key]
+        self._codes.append(self._plan.code("delete", key))
+
+    __delitem__ = delete
+
+    # -- the rest --------------------------------------------------------------------------
+
+    def emit(self, name: str, payload: Any = None) -> None:
+        """Put an event of the procedure's own on the record."""
+        payload = freeze(payload, name)
+        self._codes.append(self._plan.code("emit", name))
+        self._values.append(payload)
+
+    def stop(self, reason: str | None = None) -> None:
+        """End this chart after the present stage, as a success; the first reason counts.
+
+        In a branch of a fan-out only the branch ends.
+        """
+        if self.stopped is None:
+            self.stopped = (reason,)
+
+    def close(self) -> None:
+        """Take the state away from a scope whose stage has ended."""
+        self._data = _CLOSED
+
+    def __repr__(self) -> str:
+        name = self._plan.ref.name
+        if self._data is _CLOSED:
+            return f"<Scope of {name!r}, ended>"
+        return f"<Scope of {name!r}, keys {', '.join(map(str, self._data)) or 'none'}>"
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def interrupt(scope: Scope, reason: str, expects: Any = None) -> NoReturn:
+    """Pause the run here for an answer from outside.
+
+    The run ends with status ``paused`` and a JSON checkpoint that says what is being asked.
+
+    Parameters
+    ----------
+    scope : Scope
+        The scope of the stage that asks.
+    reason : str
+        The question.
+    expects : object, optional
+        What an answer should look like, as plain JSON data.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> chart = flow_chart("gate", lambda s: interrupt(s, "restart the node?"), id="ask").build()
+    >>> run = chart.run_sync()
+    >>> run.status, run.checkpoint["pause"]["reason"]
+    ('paused', 'restart the node?')
+    """
+    if not isinstance(scope, Scope):
+        raise ChartError(
+            f"interrupt needs the stage's scope first, not {type(scope).__name__}",
+            fix='write rb.interrupt(scope, "the question")',
+        )
+    raise InterruptSignal(reason, freeze(expects, "expects"))
+
+
+def frozen_args(args: Mapping[str, Any] | None) -> FrozenDict:
+    """Freeze a run's input."""
+    if args is None:
+        return FrozenDict()
+    if not isinstance(args, Mapping):
+        raise ChartError(
+            f"the input of a run is a mapping of names to values, not {type(args).__name__}",
+            fix='pass {"name": value}',
+        )
+    return FrozenDict({str(k): freeze(v, str(k)) for k, v in args.items()})
+
+
+__all__ = ["Code", "InterruptSignal", "MissingKey", "Scope", "ScopeClosed", "interrupt"]

@@ -1,0 +1,186 @@
+"""What makes a chart buildable: every check of ``build``, all problems reported together.
+
+Chart layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from runbook_nb._text import did_you_mean, listed
+from runbook_nb.chart.model import (
+    Branch,
+    Chart,
+    DeciderStage,
+    FanOutStage,
+    FunctionStage,
+    Retry,
+    Stage,
+)
+from runbook_nb.errors import Problem
+
+#: Characters that separate the parts of a runtime id, so an id may not hold them.
+RESERVED = "/#~"
+
+_ID = re.compile(rf"[^\s{RESERVED}]([^{RESERVED}\n\r\t]*[^\s{RESERVED}])?")
+
+
+def check_chart(name: str, stages: Sequence[Stage]) -> list[Problem]:
+    """Find everything that keeps a chart from being built.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.model import FunctionStage
+    >>> [str(p) for p in check_chart("c", [FunctionStage(id="a/b", name="A", fn=print)])]
+    ["'a/b': an id may not be blank, padded, or hold any of / # ~"]
+    """
+    problems = list(_check_name(name))
+    seen: dict[str, str] = {}
+    for stage in stages:
+        problems.extend(_check_stage(stage, seen))
+        if isinstance(stage, DeciderStage):
+            problems.extend(_check_decider(stage, seen))
+        elif isinstance(stage, FanOutStage):
+            problems.extend(_check_fan_out(stage))
+    return problems
+
+
+def is_text(value: Any) -> bool:
+    """Say whether something is a text that is not blank."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _check_name(name: Any) -> Iterator[Problem]:
+    if not is_text(name):
+        yield Problem(message=f"a chart needs a name, not {name!r}", where="name")
+
+
+def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
+    where = repr(stage.id)
+    if not is_text(stage.id) or not _ID.fullmatch(stage.id):
+        yield Problem(
+            message=f"an id may not be blank, padded, or hold any of {' '.join(RESERVED)}",
+            where=where,
+        )
+    elif stage.id in seen:
+        yield Problem(
+            message=f"two stages have this id ({seen[stage.id]!r} and {stage.name!r})",
+            where=where,
+            fix="give each stage an id of its own",
+        )
+    else:
+        seen[stage.id] = stage.name
+    if not is_text(stage.name):
+        yield Problem(message=f"a stage needs a name, not {stage.name!r}", where=where)
+    fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
+    if isinstance(stage, FunctionStage) and not callable(fn):
+        yield Problem(
+            message=f"the stage's function is {fn!r}, which cannot be called",
+            where=where,
+            fix="pass the function itself, not what it returns",
+        )
+    retry: Any = stage.retry
+    if retry is not None and not isinstance(retry, Retry):
+        yield Problem(message=f"retry is {retry!r}", where=where, fix="write rb.Retry(attempts=3)")
+    yield from _check_tags(stage, where)
+
+
+def _check_tags(stage: Stage, where: str) -> Iterator[Problem]:
+    tags = stage.tags
+    if any(not is_text(tag) or "~" in tag for tag in tags):
+        yield Problem(
+            message=f"tags are non-blank texts without ~, not {list(tags)!r}", where=where
+        )
+    elif len(set(tags)) != len(tags):
+        yield Problem(message=f"a tag is given twice in {list(tags)!r}", where=where)
+
+
+def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Problem]:
+    where = repr(stage.id)
+    judge: Any = stage.judge
+    if (stage.rules is None) == (judge is None):
+        yield Problem(
+            message="a decider judges by exactly one of rules= and judge=",
+            where=where,
+            fix="give the rule set, or a function of the scope that returns rb.decide(…)",
+        )
+    elif judge is not None and not callable(judge):
+        yield Problem(
+            message=f"judge is {judge!r}, which cannot be called",
+            where=where,
+            fix="a RuleSet goes in as rules=",
+        )
+    declared = [branch for branch in stage.branches if not branch.added]
+    if not declared:
+        yield Problem(message="a decider needs at least one branch", where=where)
+    routes: set[str] = set()
+    for branch in stage.branches:
+        if branch.route in routes:
+            yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
+        routes.add(branch.route)
+        yield from _check_branch(branch, seen)
+    if stage.default is not None and stage.default not in routes:
+        yield Problem(
+            message=f"the default {stage.default!r} is no branch of this decider",
+            where=where,
+            fix=did_you_mean(str(stage.default), routes) or f"it has {listed(sorted(routes))}",
+        )
+    yield from _check_targets(stage, routes, where)
+
+
+def _check_branch(branch: Branch, seen: dict[str, str]) -> Iterator[Problem]:
+    yield from _check_stage(branch, seen)
+
+
+def _check_targets(stage: DeciderStage, routes: set[str], where: str) -> Iterator[Problem]:
+    if stage.rules is None:
+        return
+    branches = getattr(stage.rules, "branches", None)
+    if branches is None:
+        yield Problem(
+            message=f"rules is {type(stage.rules).__name__}, not a RuleSet",
+            where=where,
+            fix='write rules=rb.RuleSet("name", "v1", rules=[…], default=…)',
+        )
+        return
+    for target in branches:
+        if target not in routes:
+            yield Problem(
+                message=f"rule set {stage.rules.name!r} routes to {target!r}, "
+                "which is no branch of this decider",
+                where=where,
+                fix=did_you_mean(target, routes) or f'add .branch("{target}", …)',
+            )
+
+
+def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
+    where = repr(stage.id)
+    items: Any = stage.items
+    branch: Any = stage.branch
+    if not callable(items):
+        yield Problem(
+            message=f"items is {type(items).__name__}, which cannot be called",
+            where=where,
+            fix="write items=lambda scope: scope[…]",
+        )
+    if not isinstance(branch, Chart) and not callable(branch):
+        fix = "call .build() on it" if hasattr(branch, "build") else "pass a built chart"
+        yield Problem(
+            message=f"branch is {type(branch).__name__}, neither a built chart nor a function",
+            where=where,
+            fix=fix,
+        )
+    for name in ("max_branches", "max_concurrency"):
+        value = getattr(stage, name)
+        if not _is_count(value):
+            yield Problem(message=f"{name} is {value!r}, not a whole number from 1", where=where)
+    if not is_text(stage.into):
+        yield Problem(message=f"into is {stage.into!r}, not a state key", where=where)
+    if stage.subject is not None and not is_text(stage.subject):
+        yield Problem(message=f"subject is {stage.subject!r}, not a key of the items", where=where)

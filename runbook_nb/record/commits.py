@@ -1,0 +1,144 @@
+"""The commit log: the net change each executed stage made, replayed from the log when asked for.
+
+Record layer. One commit per executed stage, in order, changes or not. A key is in a commit only
+when its value differs from the one it had before the stage first touched it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any
+
+from runbook_nb._frozen import Immutable
+from runbook_nb._text import MISSING
+from runbook_nb.record.log import Event, Log, StageRef
+from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.shapes import apply_change, work_out
+from runbook_nb.record.walk import runtime_id
+
+#: How each kind of change is called in a commit's trace.
+_VERBS = {"write": "set", "update": "merge", "append": "append", "delete": "delete"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit(Immutable):
+    """What one executed stage changed.
+
+    Attributes
+    ----------
+    index : int
+        Position in the log of its chart.
+    stage, stage_id, runtime_stage_id : str
+        The stage and this execution of it.
+    status : {"ok", "failed", "paused"}
+        How the stage ended.
+    values : mapping
+        Key -> value after the stage, for keys whose value changed; served (redacted).
+    deleted : tuple of str
+        Keys that were there before and are not any more.
+    trace : tuple of (str, str)
+        Every change made, in order: the key and one of set, merge, append, delete.
+    redacted : tuple of str
+        Keys of ``values`` whose value is hidden, whole or in part.
+    """
+
+    index: int
+    stage: str
+    stage_id: str
+    runtime_stage_id: str
+    status: str
+    values: dict[str, Any] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+    trace: tuple[tuple[str, str], ...] = ()
+    redacted: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the commit in the published shape of a full commit log."""
+        out: dict[str, Any] = {
+            "idx": self.index,
+            "stage": self.stage,
+            "stageId": self.stage_id,
+            "runtimeStageId": self.runtime_stage_id,
+            "overwrite": {**self.values, **dict.fromkeys(self.deleted)},
+            "updates": {},
+            "redactedPaths": list(self.redacted),
+            "trace": [{"path": key, "verb": verb} for key, verb in self.trace],
+        }
+        if self.status != "ok":
+            out["status"] = self.status
+        return out
+
+
+def commits_of(
+    log: Log, codes: Sequence[int], values: Sequence[Any], redactor: Redactor, prefix: str = ""
+) -> Iterator[Commit]:
+    """Replay one track into its commits."""
+    state: dict[str, Any] = {}
+    at_stage: list[Event] = []
+    index = 0
+    for event in work_out(log, codes).events:
+        if event.code.kind == "stage" and at_stage:
+            yield _commit(index, at_stage, values, state, redactor=redactor, prefix=prefix)
+            index, at_stage = index + 1, []
+        at_stage.append(event)
+    if at_stage and at_stage[0].code.kind == "stage":
+        yield _commit(index, at_stage, values, state, redactor=redactor, prefix=prefix)
+
+
+def _commit(
+    index: int,
+    events: Sequence[Event],
+    values: Sequence[Any],
+    state: dict[str, Any],
+    *,
+    redactor: Redactor,
+    prefix: str,
+) -> Commit:
+    before: dict[str, Any] = {}
+    trace: list[tuple[str, str]] = []
+    status = "ok"
+    for event in events:
+        kind, key = event.code.kind, event.code.key
+        if kind in _VERBS and key is not None:
+            before.setdefault(key, state.get(key, MISSING))
+            apply_change(state, event.code, None if kind == "delete" else values[event.at])
+            trace.append((key, _VERBS[kind]))
+        elif kind in ("error", "pause"):
+            status = "failed" if kind == "error" else "paused"
+    changed = {k: state[k] for k, old in before.items() if k in state and not _equal(state[k], old)}
+    served = {key: redactor.value(key, value) for key, value in changed.items()}
+    ref: StageRef = events[0].code.stage
+    return Commit(
+        index=index,
+        stage=ref.name,
+        stage_id=ref.id,
+        runtime_stage_id=runtime_id(prefix, ref.id, index),
+        status=status,
+        values=served,
+        deleted=tuple(k for k, old in before.items() if k not in state and old is not MISSING),
+        trace=tuple(trace),
+        redacted=tuple(key for key in changed if redactor.active and served[key] in (PLACEHOLDER,)),
+    )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Compare structurally: NaN equals NaN, True is not 1.
+
+    An object that cannot say equals only itself.
+    """
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_equal(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, float) and isnan(a) and isnan(b):
+        return True
+    try:
+        return bool(a == b)
+    except Exception:  # arrays and frames do not compare to one truth value
+        return False

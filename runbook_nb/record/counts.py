@@ -1,0 +1,88 @@
+"""The counting law: one place where the branches of a fan-out are counted.
+
+Record layer. Items = ok + failed + not reached, and ok = decided + undecided, for every way a
+run can stop. Every number a reader sees about a fan-out comes from here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from runbook_nb._frozen import Immutable
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.shapes import facts_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FanOutCounts(Immutable):
+    """How the items of one execution of a fan-out ended.
+
+    Attributes
+    ----------
+    stage_id, stage_name : str
+        The fan-out.
+    items : int
+        All of them.
+    ok, failed, not_reached : int
+        They add up to ``items``.
+    past_cap : int
+        Those of ``not_reached`` that lie past the cap.
+    decided, undecided : int
+        They add up to ``ok``: whether a decider of the branch chose.
+    has_decider : bool
+        Whether any branch decided at all.
+    by_branch : mapping
+        Branch id -> how many decided branches took it, in order of first taking.
+    """
+
+    stage_id: str
+    stage_name: str
+    items: int
+    ok: int
+    failed: int
+    not_reached: int
+    past_cap: int
+    decided: int
+    undecided: int
+    has_decider: bool
+    by_branch: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the counts as a mapping."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def count_fan_out(fan: FanOut) -> FanOutCounts:
+    """Count how the items of a fan-out ended."""
+    statuses = fan.statuses
+    shapes = Counter(
+        number
+        for number, status in zip(fan.shapes, statuses, strict=True)
+        if status == OK and number >= 0
+    )
+    by_branch: dict[str, int] = {}
+    decided = 0
+    for number, times in shapes.items():
+        event = facts_of(fan.log, fan.log.shapes[number]).decision
+        if event is None:
+            continue
+        decided += times
+        route = event.code.key if event.code.path is None else event.code.path.branch
+        by_branch[route or ""] = by_branch.get(route or "", 0) + times
+    ok = statuses.count(OK)
+    cap = min(fan.cap, len(fan))
+    return FanOutCounts(
+        stage_id=fan.stage.id,
+        stage_name=fan.stage.name,
+        items=len(fan),
+        ok=ok,
+        failed=statuses.count(FAILED),
+        not_reached=statuses.count(NOT_REACHED),
+        past_cap=len(fan) - cap,
+        decided=decided,
+        undecided=ok - decided,
+        has_decider=decided > 0,
+        by_branch=by_branch,
+    )

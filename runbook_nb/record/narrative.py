@@ -1,0 +1,78 @@
+"""The words of a walk's rows: one sentence per event, made when a row is looked at.
+
+Record layer. Reads and writes name their key and never their value; conditions, events and errors
+carry values, so every text here passes the redactor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from runbook_nb._text import show
+from runbook_nb.record.log import Event, FanOut
+from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.slots import error_words
+from runbook_nb.rules.evaluate import Decision
+
+
+def fork_words(fan: FanOut) -> str:
+    """Say how a fan-out spread: how many branches, and what was left out."""
+    began = sum(1 for number in fan.shapes if number >= 0)
+    words = f"Fanned out: {began} of {len(fan)} items began a branch"
+    left = len(fan) - min(fan.cap, len(fan))
+    return f"{words}; {left} past the cap of {fan.cap} did not" if left else words
+
+
+def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor: Redactor) -> str:
+    """Say one event in words; values appear only in conditions, events and errors."""
+    if event is None:
+        return ""
+    code = event.code
+    key = redactor.text(show(code.key)) if code.key is not None else ""
+    value = values[offset + event.at] if code.kind in _WITH_VALUE else None
+    if code.kind in _VERBS:
+        return f"{_VERBS[code.kind]} {key}"
+    if code.kind == "stage":
+        return f"Ran {show(code.stage.name)}"
+    if code.kind == "decision" and code.path is not None:
+        start = offset + event.at
+        actuals = tuple(values[start : start + len(code.path.codes)])
+        return condition_words(Decision(code.path, actuals, redactor))
+    return redactor.text(_value_words(code.kind, key, value, redactor))
+
+
+_WITH_VALUE: Final = frozenset({"emit", "choice", "stop", "pause", "retry", "error"})
+
+_VERBS: Final = {
+    "read": "Read",
+    "write": "Wrote",
+    "update": "Merged into",
+    "append": "Appended to",
+    "delete": "Deleted",
+}
+
+
+def _value_words(kind: str, key: str, value: Any, redactor: Redactor) -> str:
+    if kind == "emit":
+        hidden = redactor.hides_emit(key)
+        return f"Emitted {key}: {PLACEHOLDER if hidden else show(redactor.scrub(value))}"
+    if kind == "choice":
+        answered = "" if value == key else f", for the answer {show(redactor.scrub(value))}"
+        return f"Chose {key} without evidence{answered}"
+    if kind == "stop":
+        return "Stopped here" + (f": {show(value)}" if value else "")
+    if kind == "pause":
+        return f"Paused: {show(value['reason'])}"
+    if kind == "retry":
+        return (
+            f"Attempt {value['attempt']} of {value['attempts']} failed, "
+            f"{error_words(value['error'])}; tried again"
+        )
+    return f"Failed: {error_words(value)}"
+
+
+def condition_words(decision: Decision) -> str:
+    """Say a decision in words: what it chose and why, then every condition that was tried."""
+    tried = "; ".join(condition.text for condition in decision.conditions)
+    return f"{decision.sentence} (tried: {tried})" if tried else decision.sentence

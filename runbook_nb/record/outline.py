@@ -1,0 +1,201 @@
+"""How walks and runs look: the structure once, with what happened to it.
+
+Record layer: views only. Fan-outs are folded: like branches are told once, with counts. What ran,
+what was not taken, what was not reached and what failed are told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from runbook_nb._text import MISSING_CELL, counted, show
+from runbook_nb._view import Card, Cell, Data, Flow, FlowLine, Prose, Section
+from runbook_nb.record.overlay import Overlay, overlay_of, rules_for, untaken_condition
+from runbook_nb.record.slots import error_words
+from runbook_nb.record.structure import StructureNode
+
+if TYPE_CHECKING:
+    from runbook_nb.record.run import Run
+    from runbook_nb.record.walk import Walk
+
+
+def walk_flow(walk: Walk) -> Flow:
+    """Outline a walk: every stage of the structure once, branches with counts and causes."""
+    overlay = overlay_of(walk.log, walk.redactor, None if walk.only is None else walk.only[:2])
+    lines = tuple(_lines(walk, overlay))
+    items = sum(sums[0] for sums in overlay.fan_outs.values())
+    told = f"{counted(walk.steps_executed, 'step')}"
+    if items:
+        ok = sum(sums[1] for sums in overlay.fan_outs.values())
+        told = f"{ok} of {counted(items, 'subject')} done; {told}"
+    notes = []
+    like = sum(max(sums[1] - 1, 0) for sums in overlay.fan_outs.values())
+    if like:
+        notes.append(f"{counted(like + 1, 'like branch', 'like branches')} shown once")
+    return Flow(lines=lines, summary=told, notes=tuple(notes))
+
+
+def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
+    inside = {member: key for key, members in walk.structure.groups for member in members}
+    within = "" if walk.only is None else f"{walk.only[0].stage.id}/"
+    for node in walk.structure.nodes:
+        if not node.key.startswith(within):
+            continue
+        depth, parent = 0, inside.get(node.key)
+        while parent is not None and parent.startswith(within):
+            depth, parent = depth + 1, inside.get(parent)
+        if node.kind == "branch":
+            yield from _branch_lines(walk, overlay, node, depth + 1)
+        else:
+            yield FlowLine(
+                depth=depth,
+                cells=(Data(value=node.name), *_what(overlay, node)),
+                state=_state(overlay, node),
+                key=node.key,
+            )
+
+
+def _state(overlay: Overlay, node: StructureNode) -> Any:
+    if not overlay.runs[node.key]:
+        return "not_reached"
+    return "failed" if overlay.failed[node.key] == overlay.runs[node.key] else "ran"
+
+
+def _what(overlay: Overlay, node: StructureNode) -> Iterator[Cell]:
+    runs, failed = overlay.runs[node.key], overlay.failed[node.key]
+    if node.kind == "fan_out" and node.key in overlay.fan_outs:
+        items, ok, bad, missed, past = overlay.fan_outs[node.key]
+        words = [f"{ok} of {items} done"]
+        if bad:
+            words.append(f"{bad} failed")
+        if missed:
+            cap = f": past the cap of {node.detail.get('cap')} branches" if past == missed else ""
+            words.append(f"{missed} not reached{cap}")
+        yield ", ".join(words)
+        return
+    if runs != 1:
+        yield f"{runs} times" if runs else ""
+    if failed:
+        yield f"{failed} failed" if failed != runs else ""
+
+
+def _branch_lines(
+    walk: Walk, overlay: Overlay, node: StructureNode, depth: int
+) -> Iterator[FlowLine]:
+    route = (node.decider or "", node.branch or "")
+    taken = overlay.routes[route]
+    name: Cell = Data(value=node.branch)
+    causes = overlay.causes.get(route, [])
+    if taken:
+        for place, cause in enumerate(causes):
+            yield FlowLine(
+                depth=depth,
+                cells=(
+                    name if place == 0 else "",
+                    cause.times,
+                    cause.word,
+                    cause.condition if cause.path.via == "default" else Data(value=cause.condition),
+                    Data(value=cause.label) if cause.label else "",
+                ),
+                state="ran",
+                key=node.key,
+            )
+        if not causes:
+            yield FlowLine(depth=depth, cells=(name, taken, "", "", ""), key=node.key)
+        return
+    word, condition = _untaken(walk, node)
+    yield FlowLine(
+        depth=depth,
+        cells=(name, 0, word, Data(value=condition) if condition else "", "not taken"),
+        state="not_taken",
+        key=node.key,
+    )
+
+
+def _untaken(walk: Walk, node: StructureNode) -> tuple[str, str]:
+    decider = walk.structure.node(node.decider or "")
+    for rules in rules_for(walk.log, decider.id if decider is not None else ""):
+        for number, rule in enumerate(rules.rules, 1):
+            if rule.then == node.branch:
+                return f"rule {number}", untaken_condition(rule, walk.redactor)
+        if rules.default is not None and rules.default.branch == node.branch:
+            return "default", ""
+    return "", ""
+
+
+def walk_card(walk: Walk) -> Card:
+    """Show a walk folded."""
+    flow = walk_flow(walk)
+    overlay_items = sum(counts for counts in (len(fan) for fan in walk.log.fan_outs()))
+    name = walk.name
+    words = [counted(walk.steps_executed, "step")]
+    if walk.only is not None:
+        fan, index, _ = walk.only
+        subject = walk.redactor.scrub(fan.subject_of(index))
+        told = show(subject)
+        name = f"{walk.name}, {told if told != MISSING_CELL else f'item {index}'}"
+    elif overlay_items:
+        words.append(counted(overlay_items, "subject"))
+    words.append(counted(len(walk), "row"))
+    rules = {rules.title for rules in _rule_sets(walk) if not rules.is_bare}
+    return Card(
+        kind="Walk",
+        name=name,
+        qualifiers=tuple(sorted(rules)),
+        headline=", ".join(words),
+        sections=(Section(label="", parts=(flow,)),),
+    )
+
+
+def _rule_sets(walk: Walk) -> Iterator[Any]:
+    met: dict[int, Any] = {}
+    for code in walk.log.codes:
+        if code.path is not None:
+            met.setdefault(id(code.path.rules), code.path.rules)
+    return iter(met.values())
+
+
+def run_card(run: Run) -> Card:
+    """Show a run: how it ended and where, then what was reached."""
+    error = run.error
+    reached = ""
+    if run.fan_outs:
+        items = sum(counts.items for counts in run.fan_outs)
+        done = sum(counts.ok for counts in run.fan_outs)
+        reached = f"{done} of {counted(items, 'subject')} done"
+    state = run.status if run.status == "ok" else f"{run.status}{_where(run)}"
+    if error is not None:
+        state = f"{state}: {error_words(error)}"
+    elif run.pause is not None:
+        state = f"{state}: {show(run.redactor.scrub(run.pause)['reason'])}"
+    parts: list[Any] = []
+    if run.status != "ok":
+        parts.append(
+            Prose(
+                text="No coverage is claimed: this run gave no answer. What follows is how far it "
+                "came.",
+                tone="warning",
+            )
+        )
+    parts.append(walk_flow(run.walk))
+    words = [counted(run.steps_executed, "step")]
+    if reached:
+        words.append(reached)
+    if run.status != "ok":
+        words.append("no answer" if run.status != "paused" else "incomplete answer")
+    return Card(
+        kind="Run",
+        name=run.name,
+        state=state,
+        headline=", ".join(words),
+        sections=(Section(label="Reached", parts=tuple(parts)),),
+    )
+
+
+def _where(run: Run) -> str:
+    last = None
+    for row in run.walk:
+        if row.type in ("error", "pause"):
+            last = row
+    return f" at {show(last.stage_id)}" if last is not None and last.stage_id else ""

@@ -1,0 +1,258 @@
+"""What a run did to its structure: how often each node ran, which way each decision went.
+
+Record layer. The overlay is counted from the log in one pass: per shape what shapes share, per
+branch only the compared values. An edge is counted as taken exactly when the transition was
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runbook_nb._text import number_text
+from runbook_nb.record.log import FanOut, Log
+from runbook_nb.record.redact import Redactor
+from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.rules.decision import Condition, Decision
+from runbook_nb.rules.plan import DecisionPath
+from runbook_nb.rules.wording import limit_text, op_words, value_text
+
+#: Words a range lists before it only counts them.
+RANGE_WORDS = 3
+
+
+@dataclass(slots=True)
+class ValueRange:
+    """The values one condition met: the smallest and largest number, or the distinct others."""
+
+    low: Any = None
+    high: Any = None
+    words: dict[str, None] = field(default_factory=dict)
+
+    def add(self, value: Any) -> None:
+        """Take one value in."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self.low = value if self.low is None or value < self.low else self.low
+            self.high = value if self.high is None or value > self.high else self.high
+        elif len(self.words) <= RANGE_WORDS:
+            self.words[value_text(value)] = None
+
+    @property
+    def text(self) -> str:
+        """``8…44`` for numbers, up to three words for the rest."""
+        parts = []
+        if self.low is not None:
+            low, high = number_text(self.low), number_text(self.high)
+            parts.append(low if low == high else f"{low}…{high}")
+        words = list(self.words)
+        if len(words) > RANGE_WORDS:
+            parts.append("several values")
+        else:
+            parts += words
+        return ", ".join(parts)
+
+
+@dataclass(slots=True)
+class Cause:
+    """One way a branch came to be taken.
+
+    That is a rule, the default, an unreadable value, or ground outside the rules.
+    """
+
+    path: DecisionPath
+    times: int = 0
+    conditions: list[tuple[Condition, ValueRange]] = field(default_factory=list)
+    label: str | None = None
+    text: str = ""
+
+    @property
+    def word(self) -> str:
+        """``rule 2``, ``default``, ``unreadable`` or ``outside``."""
+        if self.path.via == "rule":
+            return f"rule {(self.path.rule_index or 0) + 1}"
+        return self.path.via
+
+    @property
+    def condition(self) -> str:
+        """The deciding conditions with the values they met: ``age_days 8…44 > 7``."""
+        if self.path.via == "default":
+            return "no rule fired"
+        if self.path.via != "rule" or not self.conditions:
+            return self.text
+        return " and ".join(_met(c, values) for c, values in self.conditions)
+
+
+def _met(condition: Condition, values: ValueRange) -> str:
+    if condition.redacted or condition.op in ("eq", "exists", "missing", "is_null"):
+        return condition.text
+    limit = limit_text(condition.op, condition.threshold, condition.unit)
+    words = op_words(condition.op, condition.threshold)
+    return f"{condition.key} {values.text} {words} {limit}"
+
+
+@dataclass(slots=True)
+class Overlay:
+    """Counts over a structure, by node key.
+
+    Attributes
+    ----------
+    runs, failed : Counter
+        Executions of each node, and how many of them failed.
+    routes : mapping
+        (decider key, branch) -> how often it was taken.
+    causes : mapping
+        (decider key, branch) -> the ways it came about, in order of first meeting.
+    edges : Counter
+        (source key, target key) -> recorded transitions.
+    fan_outs : mapping
+        Fan-out key -> [items, ok, failed, not reached, past the cap], summed over its executions.
+    """
+
+    runs: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    routes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    causes: dict[tuple[str, str], list[Cause]] = field(default_factory=dict)
+    edges: Counter[tuple[str, str]] = field(default_factory=Counter)
+    fan_outs: dict[str, list[int]] = field(default_factory=dict)
+
+
+def overlay_of(log: Log, redactor: Redactor, only: tuple[FanOut, int] | None = None) -> Overlay:
+    """Count what a run, or one branch of it, did."""
+    overlay = Overlay()
+    counter = _Counter(log, redactor, overlay)
+    if only is None:
+        counter.track(work_out(log, log.root.codes), log.root.values, [0], "")
+    else:
+        fan, index = only
+        shape = fan.shape(index)
+        if shape is not None:
+            counter.track(
+                facts_of(log, shape), fan.values, [fan.offsets[index]], f"{fan.stage.id}/"
+            )
+    return overlay
+
+
+class _Counter:
+    def __init__(self, log: Log, redactor: Redactor, overlay: Overlay) -> None:
+        self.log = log
+        self.redactor = redactor
+        self.overlay = overlay
+
+    def track(
+        self, facts: ShapeFacts, values: Sequence[Any], offsets: Sequence[int], prefix: str
+    ) -> list[tuple[str, int]]:
+        """Count one shape for all the tracks that have it; give the nodes they ended in."""
+        overlay, times = self.overlay, len(offsets)
+        last: list[tuple[str, int]] = []
+        key = ""
+        for event in facts.events:
+            code = event.code
+            if code.kind == "stage":
+                key = f"{prefix}{code.stage.id}"
+                overlay.runs[key] += times
+                for source, count in last:
+                    overlay.edges[source, key] += count
+                last = [(key, times)]
+            elif code.kind == "error":
+                overlay.failed[key] += times
+            elif code.path is not None:
+                self.decision(key, code.path, values, offsets, event.at)
+            elif code.kind == "choice":
+                overlay.routes[key, code.key or ""] += times
+            elif code.kind == "fan_out":
+                ends: Counter[str] = Counter()
+                for offset in offsets:
+                    fan: FanOut = values[offset + event.at]
+                    ends.update(dict(self.fan_out(fan, key)))
+                last = list(ends.items()) or last
+        return last
+
+    def fan_out(self, fan: FanOut, key: str) -> list[tuple[str, int]]:
+        sums = self.overlay.fan_outs.setdefault(key, [0, 0, 0, 0, 0])
+        statuses = fan.statuses
+        for place, n in enumerate(
+            (
+                len(fan),
+                statuses.count(1),
+                statuses.count(2),
+                statuses.count(0),
+                len(fan) - min(fan.cap, len(fan)),
+            )
+        ):
+            sums[place] += n
+        ends: Counter[str] = Counter()
+        alike: dict[tuple[int, int], list[int]] = {}
+        for index, number in enumerate(fan.shapes):
+            if number >= 0:
+                alike.setdefault((number, statuses[index]), []).append(fan.offsets[index])
+        for (number, status), offsets in alike.items():
+            facts = facts_of(self.log, self.log.shapes[number])
+            first = next((e.code.stage.id for e in facts.events if e.code.kind == "stage"), None)
+            if first is not None:
+                self.overlay.edges[key, f"{key}/{first}"] += len(offsets)
+            ended = self.track(facts, fan.values, offsets, f"{key}/")
+            if status == 1:
+                ends.update(dict(ended))
+        return list(ends.items())
+
+    def decision(
+        self,
+        key: str,
+        path: DecisionPath,
+        values: Sequence[Any],
+        offsets: Sequence[int],
+        at: int,
+    ) -> None:
+        route = (key, path.branch or "")
+        self.overlay.routes[route] += len(offsets)
+        causes = self.overlay.causes.setdefault(route, [])
+        cause = next((c for c in causes if _alike(c.path, path)), None)
+        width = len(path.codes)
+        start = offsets[0] + at
+        shown = Decision(path, tuple(values[start : start + width]), self.redactor)
+        if cause is None:
+            cause = Cause(path, label=shown.label, text=shown.cause)
+            causes.append(cause)
+            if path.via == "rule" and shown.deciding is not None:
+                conditions = shown.conditions_of(shown.deciding)
+                cause.conditions = [(condition, ValueRange()) for condition in conditions]
+        cause.times += len(offsets)
+        tried = shown.deciding
+        if not cause.conditions or tried is None:
+            return
+        for place, (condition, met) in enumerate(cause.conditions):
+            if condition.redacted:
+                continue
+            position = at + tried.start + place
+            for offset in offsets:
+                met.add(self.redactor.scrub(values[offset + position]))
+
+
+def _alike(a: DecisionPath, b: DecisionPath) -> bool:
+    return a.via == b.via and a.rule_index == b.rule_index and a.rules == b.rules
+
+
+def rules_for(log: Log, decider: str) -> Iterator[Any]:
+    """Yield the rule sets that judged at a decider, by its stage id, each once."""
+    met: dict[int, Any] = {}
+    for code in log.codes:
+        if code.path is not None and code.stage.id == decider:
+            met.setdefault(id(code.path.rules), code.path.rules)
+    return iter(met.values())
+
+
+def untaken_condition(rule: Any, redactor: Redactor) -> str:
+    """Write a rule that sent nobody its way: its conditions as declared, hidden limits hidden."""
+    from runbook_nb.rules.wording import condition_text, when_text
+
+    if not isinstance(rule.when, Mapping):
+        return when_text(rule.when, rule.unit_of)
+    parts = []
+    for key, ops in rule.when.items():
+        for op, threshold in ops.items():
+            limit = "[REDACTED]" if redactor.hides_key(key) else redactor.scrub(threshold)
+            parts.append(condition_text(key, op, limit, rule.unit_of(key)))
+    return " and ".join(parts)

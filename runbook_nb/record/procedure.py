@@ -1,0 +1,44 @@
+"""What the bridge asks of anything that runs step by step: a name, a structure, a run.
+
+Record layer. A chart satisfies this, and so may any other kind of procedure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from runbook_nb.record.structure import Structure
+
+if TYPE_CHECKING:
+    from runbook_nb.record.run import Run
+
+
+@runtime_checkable
+class Procedure(Protocol):
+    """Something that runs step by step and leaves a record."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def structure(self) -> Structure:
+        """What could happen."""
+        ...
+
+    @property
+    def input_schema(self) -> Any:
+        """What its input must look like, or None."""
+        ...
+
+    def run(
+        self,
+        args: Mapping[str, Any] | None = None,
+        *,
+        redact: Any = None,
+        signal: Any = None,
+    ) -> Awaitable[Run]:
+        """Run it once."""
+        ...

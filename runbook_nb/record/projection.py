@@ -1,0 +1,167 @@
+"""Rows of a walk, and the law that cuts a walk to a cap so that its decisions survive.
+
+Record layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from runbook_nb._frozen import Immutable
+from runbook_nb.errors import DefinitionError
+
+#: Rows a filed walk holds at most, unless told otherwise.
+DEFAULT_WALK_CAP: Final = 500
+
+#: The columns of a row on the wire, in order.
+COLUMNS: Final = (
+    "step",
+    "type",
+    "depth",
+    "stage",
+    "stage_id",
+    "runtime_stage_id",
+    "subflow",
+    "text",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkRow(Immutable):
+    """One row of a walk.
+
+    Attributes
+    ----------
+    step : int
+        Position among the rows it was given with, from 0.
+    type : str
+        ``stage``, ``step``, ``condition``, ``fork``, ``subflow``, ``break``, ``error``,
+        ``pause``, ``retry``, ``emit`` and what other procedures add.
+    depth : int
+        0 for what the procedure did, 1 for what happened inside a stage.
+    stage, stage_id, runtime_stage_id, subflow : str or None
+        The stage's name and id, the id of this execution, the enclosing branch.
+    text : str
+        What happened, in words.
+    """
+
+    step: int
+    type: str
+    depth: int
+    stage: str | None
+    stage_id: str | None
+    runtime_stage_id: str | None
+    subflow: str | None
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the row as a mapping with exactly the eight columns, in order."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedWalk(Immutable):
+    """A walk cut to a cap, with counters that stay true.
+
+    Attributes
+    ----------
+    rows : tuple of WalkRow
+        Renumbered from 0.
+    projection : {"full", "control-flow"}
+        Whether everything fitted, or reads and writes were dropped.
+    shown, total : int
+        Rows kept, rows there were.
+    complete : bool
+        Whether they are the same.
+    conditions_first : bool
+        True when control flow itself passed the cap, so that decisions were kept before it.
+    """
+
+    rows: tuple[WalkRow, ...]
+    projection: str
+    shown: int
+    total: int
+    complete: bool
+    conditions_first: bool = False
+
+
+def project_walk(entries: Iterable[Any], cap: int) -> ProjectedWalk:
+    """Cut a narrative to ``cap`` rows so that decisions survive.
+
+    What fits is kept whole. What does not loses its reads and writes first; if control flow
+    alone still passes the cap, ``condition`` rows are kept before other rows, in their order.
+
+    Parameters
+    ----------
+    entries : iterable
+        `WalkRow` objects, or mappings with ``type``, ``text``, ``depth`` and optionally
+        ``stageName``, ``stageId``, ``runtimeStageId``, ``subflowId``.
+    cap : int
+        Most rows to keep, from 1.
+
+    Returns
+    -------
+    ProjectedWalk
+        Its ``total`` counts every entry given.
+
+    Raises
+    ------
+    DefinitionError
+        When the cap is not a whole number from 1.
+
+    Examples
+    --------
+    >>> rows = [{"type": "stage", "text": "t", "depth": 0}] + [
+    ...     {"type": "step", "text": "t", "depth": 1}] * 5
+    >>> walk = project_walk(rows, 3)
+    >>> walk.projection, walk.shown, walk.total, walk.complete
+    ('control-flow', 1, 6, False)
+    """
+    if type(cap) is not int or cap < 1:
+        raise DefinitionError(f"a walk's cap is a whole number from 1, not {cap!r}", where="cap")
+    project = getattr(entries, "project", None)
+    if callable(project):  # a walk cuts itself without making the rows it drops
+        projected: ProjectedWalk = project(cap)
+        return projected
+    listed = entries if isinstance(entries, Sequence) else list(entries)
+    if len(listed) <= cap:
+        return _projected(listed, len(listed), "full")
+    kinds = [_field(entry, "type", "type") for entry in listed]
+    places, first = _places(kinds, cap)
+    return _projected([listed[i] for i in places], len(listed), "control-flow", first)
+
+
+def _places(kinds: Sequence[str], cap: int) -> tuple[list[int], bool]:
+    control = [i for i, kind in enumerate(kinds) if kind != "step"]
+    if len(control) <= cap:
+        return control, False
+    conditions = [i for i in control if kinds[i] == "condition"][:cap]
+    others = (i for i in control if kinds[i] != "condition")
+    return sorted([*conditions, *islice(others, cap - len(conditions))]), True
+
+
+def _projected(
+    entries: Sequence[Any], total: int, projection: str, first: bool = False
+) -> ProjectedWalk:
+    rows = tuple(_row(entry, step) for step, entry in enumerate(entries))
+    return ProjectedWalk(rows, projection, len(rows), total, len(rows) == total, first)
+
+
+def _field(entry: Any, name: str, wire: str) -> Any:
+    return entry.get(wire) if isinstance(entry, Mapping) else getattr(entry, name, None)
+
+
+def _row(entry: Any, step: int) -> WalkRow:
+    return WalkRow(
+        step,
+        _field(entry, "type", "type"),
+        _field(entry, "depth", "depth"),
+        _field(entry, "stage", "stageName"),
+        _field(entry, "stage_id", "stageId"),
+        _field(entry, "runtime_stage_id", "runtimeStageId"),
+        _field(entry, "subflow", "subflowId"),
+        _field(entry, "text", "text"),
+    )

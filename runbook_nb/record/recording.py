@@ -1,0 +1,120 @@
+"""A run as one bundle that can be filed and drawn elsewhere: ``{snapshot, events, structure}``.
+
+Record layer. The bundle is served: a policy that scrubs the walk scrubs it by the same rule. Its
+``events`` list is empty by construction, because no agent turn took place; the run's own story
+is in ``snapshot``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from runbook_nb._display import Renderable
+from runbook_nb._frozen import Immutable
+from runbook_nb._json import to_wire
+from runbook_nb._text import counted
+from runbook_nb._view import Card
+from runbook_nb.record.structure import published_structure
+
+if TYPE_CHECKING:
+    from runbook_nb.record.run import Run
+
+#: The three keys of a recording, in order.
+RECORDING_KEYS: Final = ("snapshot", "events", "structure")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Recording(Immutable, Renderable):
+    """A recorded run in its published shape.
+
+    Attributes
+    ----------
+    snapshot : mapping
+        ``sharedState``, ``commitLog``, ``subflowResults`` and the narrative under ``recorders``.
+    events : list
+        Empty for a chart's own run.
+    structure : mapping
+        The procedure's graph in its published, nested form.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> recording = flow_chart("c", lambda s: s.set("n", 1), id="a").build().run_sync().recording()
+    >>> list(recording.to_dict()), recording.snapshot["sharedState"]
+    (['snapshot', 'events', 'structure'], {'n': 1})
+    """
+
+    snapshot: Mapping[str, Any]
+    events: list[Any]
+    structure: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, run: Run) -> Recording:
+        """Record a run."""
+        snapshot: dict[str, Any] = {"sharedState": to_wire(run.state)}
+        if not run.redactor.active:
+            # The state before anything ran; left out under a policy, which cannot vouch for it.
+            snapshot["initialState"] = {}
+        snapshot["commitLog"] = to_wire([commit.to_dict() for commit in run.commits])
+        snapshot["commitValues"] = "full"
+        subflows = subflow_results(run)
+        if subflows:
+            snapshot["subflowResults"] = subflows
+        snapshot["recorders"] = [
+            {"id": "narrative", "name": "Narrative", "data": to_wire(run.walk.to_dicts())}
+        ]
+        return cls(snapshot, [], published_structure(run.structure))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give exactly the three published keys."""
+        return {name: getattr(self, name) for name in RECORDING_KEYS}
+
+    def view(self) -> Card:
+        """Show what the bundle holds."""
+        return Card(
+            kind="Recording",
+            name=str(self.structure.get("name", "")),
+            headline=counted(len(self.snapshot.get("commitLog", ())), "commit"),
+        )
+
+
+def subflow_results(run: Run) -> dict[str, Any]:
+    """Give each branch's final state and commits under its path, served."""
+    from runbook_nb.record.commits import commits_of
+    from runbook_nb.record.shapes import facts_of, state_after
+    from runbook_nb.record.walk import branch_path
+
+    out: dict[str, Any] = {}
+    for fan, index, prefix in run.walk.branches():
+        shape = fan.shape(index)
+        if shape is None:
+            continue
+        path = branch_path(prefix, fan.stage.id, index)
+        facts, offset = facts_of(run.log, shape), fan.offsets[index]
+        values = fan.values[offset : offset + run_width(run, shape.codes)]
+        out[path] = {
+            "subflowId": path,
+            "subflowName": f"{fan.stage.name} [{index}]",
+            "parentStageId": f"{prefix}{fan.stage.id}",
+            "status": fan.status(index),
+            "treeContext": {
+                "globalContext": to_wire(run.redactor.served(state_after(facts, values))),
+                "history": to_wire(
+                    [
+                        commit.to_dict()
+                        for commit in commits_of(
+                            run.log, shape.codes, values, run.redactor, f"{path}/"
+                        )
+                    ]
+                ),
+            },
+        }
+    return out
+
+
+def run_width(run: Run, codes: tuple[int, ...]) -> int:
+    """Count the values that go with a sequence of codes."""
+    table = run.log.codes
+    return sum(run.log.width(table[number]) for number in codes)

@@ -1,0 +1,250 @@
+"""The result of running a procedure: how it ended and every view of what was recorded.
+
+Record layer. Views are served: what a redaction policy names is scrubbed in all of them. The
+objects behind them (``raw_state``, the log) are for the engine and are never shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from runbook_nb._display import Renderable
+from runbook_nb._frozen import FrozenDict
+from runbook_nb._text import counted, did_you_mean
+from runbook_nb._view import Card
+from runbook_nb.errors import RunbookError
+from runbook_nb.record.counts import FanOutCounts, count_fan_out
+from runbook_nb.record.log import FanOut, Log, Track
+from runbook_nb.record.redact import Redact, Redactor
+from runbook_nb.record.shapes import facts_of
+from runbook_nb.record.structure import Structure
+from runbook_nb.record.walk import RecordedDecision, Walk
+
+if TYPE_CHECKING:
+    from runbook_nb.record.commits import Commit
+    from runbook_nb.record.recording import Recording
+    from runbook_nb.record.slots import Slots
+
+#: Every status a run can end with.
+RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
+
+
+class Run(Renderable):
+    """One finished, stopped or paused run.
+
+    Attributes
+    ----------
+    name : str
+        The procedure's name.
+    status : str
+        One of `RUN_STATUSES`; ``ok`` also after ``scope.stop``.
+    structure : Structure
+        What could have happened, with the branch charts the run met.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> run = flow_chart("tiny", lambda s: s.set("n", 1), id="only").build().run_sync()
+    >>> run.status, run.state, run.walk.steps_executed
+    ('ok', {'n': 1}, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        status: str,
+        args: FrozenDict,
+        log: Log,
+        raw_state: dict[str, Any],
+        raw_result: Any,
+        structure: Structure,
+        policy: Redact | None = None,
+        error: FrozenDict | None = None,
+        pause: FrozenDict | None = None,
+    ) -> None:
+        self.name = name
+        self.status = status
+        self.structure = structure
+        self.policy = policy
+        self._args = args
+        self._log = log
+        self._state = FrozenDict(raw_state)
+        self._result = raw_result
+        self._error = error
+        self._pause = pause
+
+    # -- served views ----------------------------------------------------------------------
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """The run's policy, knowing every secret text the run met under a hidden name."""
+        plain = Redactor(self.policy)
+        if not plain.active:
+            return plain
+        secrets = plain.secrets_in(self._args)
+        for state in self._states():
+            secrets |= plain.secrets_in(state)
+        return Redactor(self.policy, secrets)
+
+    def _states(self) -> Iterator[Mapping[str, Any]]:
+        """Every value that was ever written or emitted, under its key, and every item."""
+        tracks: list[tuple[Track | FanOut, Any]] = [(self._log.root, None)]
+        yield self._state
+        while tracks:
+            track, _ = tracks.pop()
+            if isinstance(track, Track):
+                yield from self._values_in(track.codes, track.values, 0, tracks)
+                continue
+            for item in track.items:
+                yield FrozenDict(item=item)
+                if isinstance(item, Mapping):
+                    yield item
+            for index, shape in track.begun():
+                yield from self._values_in(shape.codes, track.values, track.offsets[index], tracks)
+
+    def _values_in(
+        self, codes: Any, values: Any, offset: int, tracks: list[tuple[Any, Any]]
+    ) -> Iterator[Mapping[str, Any]]:
+        for event in self._log.events(codes):
+            kind = event.code.kind
+            if kind == "fan_out":
+                tracks.append((values[offset + event.at], None))
+            elif kind in ("write", "update", "append", "emit") and event.code.key is not None:
+                yield {event.code.key: values[offset + event.at]}
+
+    @cached_property
+    def args(self) -> Any:
+        """The run's input, served."""
+        return self.redactor.served(self._args)
+
+    @cached_property
+    def state(self) -> Any:
+        """The final state, served."""
+        return self.redactor.served(self._state)
+
+    @property
+    def result(self) -> Any:
+        """What the last stage returned, served."""
+        return self.redactor.scrub(self._result)
+
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """The error that ended the run, as name, message, code and causes; None when none did."""
+        return None if self._error is None else self.redactor.scrub(self._error)
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The recorded rows."""
+        return Walk(self._log, name=self.name, structure=self.structure, redactor=self.redactor)
+
+    @property
+    def steps_executed(self) -> int:
+        """How many stage executions there were."""
+        return self.walk.steps_executed
+
+    @property
+    def decisions(self) -> list[RecordedDecision]:
+        """Every decision made by rules, with its evidence and place."""
+        return self.walk.decisions
+
+    @property
+    def commits(self) -> list[Commit]:
+        """The net change of each executed stage of the root chart."""
+        from runbook_nb.record.commits import commits_of
+
+        root = self._log.root
+        return list(commits_of(self._log, root.codes, root.values, self.redactor))
+
+    @cached_property
+    def fan_outs(self) -> tuple[FanOutCounts, ...]:
+        """How the items of every fan-out of the root chart ended, in the order they ran."""
+        return tuple(count_fan_out(fan) for fan in self._log.fan_outs())
+
+    def slots(self, stage_id: str) -> Slots:
+        """Give the slots of a fan-out by its stage id; the last execution of it.
+
+        Raises
+        ------
+        LookupError
+            No fan-out of that id ran.
+        """
+        from runbook_nb.record.slots import Slots
+
+        ran = {fan.stage.id: fan for fan in self._log.fan_outs()}
+        if stage_id not in ran:
+            raise NoSuchFanOut(
+                f"no fan-out {stage_id!r} ran in {self.name!r}",
+                where=stage_id,
+                fix=did_you_mean(stage_id, ran),
+            )
+        return Slots(ran[stage_id])
+
+    def rule_sets(self) -> list[Any]:
+        """Every rule set that judged in this run, each once, in order of first judging."""
+        met: dict[int, Any] = {}
+        for code in self._log.codes:
+            if code.path is not None:
+                met.setdefault(id(code.path.rules), code.path.rules)
+        return list(met.values())
+
+    # -- leaving the process ---------------------------------------------------------------
+
+    @property
+    def checkpoint(self) -> dict[str, Any] | None:
+        """What a paused run waits for, as plain JSON with real values; None unless paused.
+
+        A checkpoint is not a served view: it holds the state as it is.
+        """
+        if self._pause is None:
+            return None
+        from runbook_nb.record.checkpoint import make_checkpoint
+
+        return make_checkpoint(self)
+
+    def recording(self) -> Recording:
+        """Give the run as the published ``{snapshot, events, structure}``, served."""
+        from runbook_nb.record.recording import Recording
+
+        return Recording.of(self)
+
+    def view(self) -> Card:
+        """Show how the run ended, then its walk."""
+        from runbook_nb.record.outline import run_card
+
+        return run_card(self)
+
+    # -- for the layers above --------------------------------------------------------------
+
+    @property
+    def log(self) -> Log:
+        """The log itself; not served, for those who build served views of it."""
+        return self._log
+
+    @property
+    def raw(self) -> tuple[FrozenDict, FrozenDict, Any]:
+        """Input, final state and result as they are; not served."""
+        return self._args, self._state, self._result
+
+    @property
+    def pause(self) -> FrozenDict | None:
+        """What a paused run asked: ``reason`` and ``expects``."""
+        return self._pause
+
+    def branch_shapes(self, fan: FanOut) -> Iterator[tuple[int, Any]]:
+        """Yield index and facts of each branch that began."""
+        for index, shape in fan.begun():
+            yield index, facts_of(self._log, shape)
+
+    def summary(self) -> str:
+        """Say how far the run came."""
+        steps = counted(self.steps_executed, "step")
+        return f"{self.status}, {steps}"
+
+
+class NoSuchFanOut(RunbookError, LookupError):
+    """A fan-out was asked for that did not run."""
+
+    code = "no_such_fan_out"

@@ -1,0 +1,114 @@
+"""What can be said of a sequence of codes without its values, worked out once per shape.
+
+Record layer. A run of a million like branches has a handful of shapes; everything here is
+computed for those and shared by all branches that have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
+from runbook_nb.record.log import Code, Event, Log, Shape
+
+_STATE_CODES = frozenset({"write", "update", "append", "delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFacts:
+    """The facts of one shape.
+
+    Attributes
+    ----------
+    events : tuple of Event
+        Every code with the position of its values and the executed stage it belongs to.
+    executions : int
+        How many stages were executed.
+    changes : tuple of Event
+        The events that change state, in order.
+    plain_writes : mapping or None
+        When every change is a plain write: key -> position of its last value, in first-write
+        order. None when the state must be replayed.
+    decision : Event or None
+        The last decision or choice of a branch.
+    result, stop, error : Event or None
+        What the last stage returned; that the chart was stopped on purpose; what failed last.
+    fan_outs : tuple of Event
+        Fan-outs run inside.
+    """
+
+    events: tuple[Event, ...]
+    executions: int
+    changes: tuple[Event, ...]
+    plain_writes: dict[str, int] | None
+    decision: Event | None
+    result: Event | None
+    stop: Event | None
+    error: Event | None
+    fan_outs: tuple[Event, ...]
+
+
+def facts_of(log: Log, shape: Shape) -> ShapeFacts:
+    """Give the facts of an interned shape, worked out at the first asking."""
+    found: ShapeFacts | None = shape.__dict__.get("facts")
+    if found is None:
+        found = shape.__dict__["facts"] = work_out(log, shape.codes)
+    return found
+
+
+def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
+    """Work out the facts of a sequence of codes."""
+    events = tuple(log.events(codes))
+    changes = tuple(event for event in events if event.code.kind in _STATE_CODES)
+    plain: dict[str, int] | None = None
+    if all(event.code.kind == "write" for event in changes):
+        plain = {event.code.key or "": event.at for event in changes}
+
+    def last(*kinds: str) -> Event | None:
+        return next((e for e in reversed(events) if e.code.kind in kinds), None)
+
+    return ShapeFacts(
+        events=events,
+        executions=sum(1 for event in events if event.code.kind == "stage"),
+        changes=changes,
+        plain_writes=plain,
+        decision=last("decision", "choice"),
+        result=last("result"),
+        stop=last("stop"),
+        error=last("error"),
+        fan_outs=tuple(event for event in events if event.code.kind == "fan_out"),
+    )
+
+
+def apply_change(state: dict[str, Any], code: Code, value: Any) -> None:
+    """Apply one recorded change to a state: the law of every replay.
+
+    Examples
+    --------
+    >>> from runbook_nb.record.log import StageRef
+    >>> state = {"a": {"x": 1}}
+    >>> apply_change(state, Code("update", StageRef("s", "S", "stage"), "a"), {"y": 2}); state
+    {'a': {'x': 1, 'y': 2}}
+    """
+    key = code.key or ""
+    if code.kind == "write":
+        state[key] = value
+    elif code.kind == "update":
+        state[key] = freeze(deep_merge(state.get(key), value), key)
+    elif code.kind == "append":
+        state[key] = FrozenList([*state.get(key, ()), value])
+    else:
+        state.pop(key, None)
+
+
+def state_after(facts: ShapeFacts, values: Sequence[Any], offset: int = 0) -> FrozenDict:
+    """Rebuild the final state of a track from its recorded changes."""
+    if facts.plain_writes is not None:
+        return FrozenDict({key: values[offset + at] for key, at in facts.plain_writes.items()})
+    state: dict[str, Any] = {}
+    for event in facts.changes:
+        value = None if event.code.kind == "delete" else values[offset + event.at]
+        apply_change(state, event.code, value)
+    return FrozenDict(state)

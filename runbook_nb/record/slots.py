@@ -1,0 +1,168 @@
+"""What a fan-out hands on: one slot per item, in item order, made when looked at.
+
+Record layer. A slot never hides what became of its item: ``ok`` with a value, ``failed`` or
+``not_reached`` with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from runbook_nb._frozen import Immutable
+from runbook_nb._text import visible
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.shapes import facts_of, state_after
+from runbook_nb.rules.evaluate import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(Immutable):
+    """What became of one item of a fan-out.
+
+    Attributes
+    ----------
+    index : int
+        Position of the item.
+    item : object
+        The item itself, frozen.
+    status : {"ok", "failed", "not_reached"}
+        Never anything else, whatever ended the run.
+    value : object
+        The branch's output, else its final state; None unless ``ok``.
+    reason : str or None
+        Why there is no value.
+    sentence : str or None
+        The evidence sentence of the branch's last decision.
+    """
+
+    index: int
+    item: Any
+    status: str
+    value: Any = None
+    reason: str | None = None
+    sentence: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the slot as a mapping, empty facts left out."""
+        out = {"index": self.index, "item": self.item, "status": self.status}
+        for name in ("value", "reason", "sentence"):
+            if getattr(self, name) is not None:
+                out[name] = getattr(self, name)
+        return out
+
+
+class Slots(Sequence[Slot], Immutable):
+    """The slots of one fan-out, as a sequence that cannot be changed."""
+
+    __slots__ = ("fan_out",)
+
+    def __init__(self, fan_out: FanOut) -> None:
+        self.fan_out = fan_out
+
+    def __len__(self) -> int:
+        return len(self.fan_out)
+
+    @overload
+    def __getitem__(self, index: int) -> Slot: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Slot]: ...
+    def __getitem__(self, index: int | slice) -> Slot | list[Slot]:
+        if isinstance(index, slice):
+            return [slot_of(self.fan_out, i) for i in range(len(self))[index]]
+        try:
+            place = range(len(self))[index]
+        except IndexError:
+            raise IndexError(
+                f"there is no slot {index}; the fan-out had {len(self)} items"
+            ) from None
+        return slot_of(self.fan_out, place)
+
+    def __iter__(self) -> Iterator[Slot]:
+        return (slot_of(self.fan_out, i) for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        statuses = self.fan_out.statuses
+        return (
+            f"<Slots of {self.fan_out.stage.name!r}: {len(self)} items, {statuses.count(OK)} ok, "
+            f"{statuses.count(FAILED)} failed, {statuses.count(NOT_REACHED)} not reached>"
+        )
+
+
+def slot_of(fan: FanOut, index: int) -> Slot:
+    """Make the slot of one item."""
+    item, status = fan.items[index], fan.statuses[index]
+    if status != OK:
+        return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
+    decision = decision_of(fan, index)
+    return Slot(
+        index,
+        item,
+        "ok",
+        value=value_of(fan, index),
+        sentence=None if decision is None else decision.sentence,
+    )
+
+
+def value_of(fan: FanOut, index: int) -> Any:
+    """Give a branch's value: what its last stage returned, else its final state."""
+    shape = fan.shape(index)
+    if shape is None:
+        return None
+    facts, offset = facts_of(fan.log, shape), fan.offsets[index]
+    if facts.result is not None:
+        return fan.values[offset + facts.result.at]
+    return state_after(facts, fan.values, offset)
+
+
+def decision_of(fan: FanOut, index: int, hide: Any = None) -> Decision | None:
+    """Give the last decision of a branch, with its evidence; None when none was made by rules."""
+    shape = fan.shape(index)
+    if shape is None:
+        return None
+    event = facts_of(fan.log, shape).decision
+    if event is None or event.code.path is None:
+        return None
+    start = fan.offsets[index] + event.at
+    values = tuple(fan.values[start : start + len(event.code.path.codes)])
+    return Decision(event.code.path, values, hide)
+
+
+def reason_of(fan: FanOut, index: int) -> str:
+    """Say why a branch has no value."""
+    note = fan.notes.get(index)
+    if note is not None:
+        return note
+    if fan.statuses[index] == NOT_REACHED:
+        if index >= fan.cap:
+            return f"past the cap of {fan.cap}"
+        return "the run ended before it was reached"
+    shape = fan.shape(index)
+    event = None if shape is None else facts_of(fan.log, shape).error
+    if event is None:
+        return "failed, and no error was recorded"
+    return error_words(fan.values[fan.offsets[index] + event.at], event.code.stage.name)
+
+
+def error_words(described: Any, stage: str | None = None) -> str:
+    """Say a recorded error in one line.
+
+    Examples
+    --------
+    >>> error_words({"type": "KeyError", "message": "'age_days'"}, "load")
+    "KeyError: 'age_days' in stage 'load'"
+    """
+    text = (
+        f"{described['type']}: {described['message']}"
+        if described["message"]
+        else described["type"]
+    )
+    return visible(text if stage is None else f"{text} in stage {stage!r}")

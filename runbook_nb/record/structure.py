@@ -1,0 +1,256 @@
+"""What could have happened: the graph of a procedure, as data.
+
+Record layer. Charts, and later plans and playbooks, all give a `Structure`; drawing needs
+nothing else beside the walk. A fan-out carries the template of its branches, so the decider the
+verdicts come from is in the picture before anything has run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from runbook_nb._display import Renderable
+from runbook_nb._frozen import Immutable
+from runbook_nb._text import counted
+from runbook_nb._view import Card, Cell, Data, Flow, FlowLine, Section
+
+#: What a node stands for.
+NodeKind = Literal["stage", "decider", "fan_out", "branch"]
+
+#: How one node follows another. ``branch`` and ``default`` leave a decider, ``fan_out`` leads
+#: into the template of a branch, ``next`` is plain sequence.
+EdgeKind = Literal["next", "branch", "default", "fan_out"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructureNode(Immutable):
+    """One node of a procedure's graph.
+
+    Attributes
+    ----------
+    key : str
+        Unique in the structure: the stage id under the path of its fan-outs
+        (``"per-subject/load"``).
+    id, name : str
+        The builder's id and display name.
+    kind : str
+        One of `NodeKind`.
+    branch : str or None
+        For a ``branch`` node, the word that routes to it.
+    decider : str or None
+        For a ``branch`` node, the key of its decider.
+    description : str or None
+        The author's words.
+    tags : tuple of str
+        The author's tags.
+    added : bool
+        True for a branch that `build` added (``declined``).
+    detail : mapping
+        More facts by kind: ``{"into", "cap", "max_concurrency", "subject", "template"}`` of a
+        fan-out (``template`` is ``"built"``, ``"per_item"`` or ``"unknown"``), ``{"rules"}`` of a
+        decider.
+    """
+
+    key: str
+    id: str
+    name: str
+    kind: NodeKind
+    branch: str | None = None
+    decider: str | None = None
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+    added: bool = False
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form; empty facts are left out."""
+        out: dict[str, Any] = {
+            "key": self.key,
+            "id": self.id,
+            "name": self.name,
+            "kind": self.kind,
+        }
+        for name in ("branch", "decider", "description"):
+            if getattr(self, name) is not None:
+                out[name] = getattr(self, name)
+        if self.tags:
+            out["tags"] = list(self.tags)
+        if self.added:
+            out["added"] = True
+        if self.detail:
+            out["detail"] = dict(self.detail)
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructureEdge(Immutable):
+    """An edge between two nodes, by their keys; ``label`` is the branch id of a decider's edge."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    label: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        out = {"source": self.source, "target": self.target, "kind": self.kind}
+        return out if self.label is None else {**out, "label": self.label}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=True, repr=False)
+class Structure(Immutable, Renderable):
+    """The graph of a procedure.
+
+    Attributes
+    ----------
+    name : str
+        The procedure's name.
+    nodes : tuple of StructureNode
+        In declared order; a fan-out's template follows it.
+    edges : tuple of StructureEdge
+    groups : tuple of (str, tuple of str)
+        Fan-out key, and the keys of its template's nodes.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> flow_chart("tiny", lambda s: None, id="only").build().structure
+    <Structure tiny · 1 node>
+    """
+
+    name: str
+    nodes: tuple[StructureNode, ...]
+    edges: tuple[StructureEdge, ...] = ()
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def node(self, key: str) -> StructureNode | None:
+        """Find a node by its key."""
+        return next((node for node in self.nodes if node.key == key), None)
+
+    def out_of(self, key: str) -> Iterator[StructureEdge]:
+        """Yield the edges that leave a node."""
+        return (edge for edge in self.edges if edge.source == key)
+
+    def find(self, id_or_name: str, kind: str | None = None) -> Iterator[StructureNode]:
+        """Yield the nodes whose id or name is the given word."""
+        return (
+            node
+            for node in self.nodes
+            if id_or_name in (node.id, node.name) and kind in (None, node.kind)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form of the whole graph."""
+        return {
+            "name": self.name,
+            "nodes": [node.to_dict() for node in self.nodes],
+            "edges": [edge.to_dict() for edge in self.edges],
+            "groups": [{"key": key, "members": list(members)} for key, members in self.groups],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Structure:
+        """Read the JSON form back."""
+        return cls(
+            name=data["name"],
+            nodes=tuple(
+                StructureNode(**{**node, "tags": tuple(node.get("tags", ()))})
+                for node in data["nodes"]
+            ),
+            edges=tuple(StructureEdge(**edge) for edge in data.get("edges", ())),
+            groups=tuple(
+                (group["key"], tuple(group["members"])) for group in data.get("groups", ())
+            ),
+        )
+
+    def view(self) -> Card:
+        """Show the graph as an outline: every stage, every branch, the default named."""
+        lines = tuple(_outline(self))
+        return Card(
+            kind="Structure",
+            name=self.name,
+            headline=counted(len(self.nodes), "node"),
+            sections=(Section(label="Stages", parts=(Flow(lines=lines),)),),
+        )
+
+
+def _outline(structure: Structure) -> Iterator[FlowLine]:
+    inside = {member: key for key, members in structure.groups for member in members}
+    defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
+    for node in structure.nodes:
+        depth, parent = 0, inside.get(node.key)
+        while parent is not None:
+            depth, parent = depth + 1, inside.get(parent)
+        cells: list[Cell] = [Data(value=node.name)]
+        if node.kind == "branch":
+            depth += 1
+            if node.key in defaults:
+                cells.append("default")
+            elif node.added:
+                cells.append("added for subjects that reach no classification")
+        elif node.kind == "decider":
+            cells.append(
+                f"decided by {node.detail['rules']}" if "rules" in node.detail else "decides"
+            )
+        elif node.kind == "fan_out":
+            cells.append(_fan_out_words(node))
+        elif node.description:
+            cells.append(Data(value=node.description))
+        yield FlowLine(depth=depth, cells=tuple(cells), state="declared", key=node.key)
+
+
+def _fan_out_words(node: StructureNode) -> str:
+    words = f"one branch per item, at most {node.detail['cap']}"
+    if node.detail.get("template") == "unknown":
+        words += "; one chart per item, built when run"
+    return words
+
+
+def published_structure(structure: Structure) -> dict[str, Any]:
+    """Give the published nested form that flow viewers mount.
+
+    The root carries the procedure's name, each node ``{name, id, type, description?, children?,
+    next?, …}``; a fan-out is ``{"type": "fork", "isDynamicParallel": true}`` with its branch
+    template under ``subflowStructure``.
+    """
+    members = {member for _, keys in structure.groups for member in keys}
+    top = [node for node in structure.nodes if node.key not in members]
+    root = _published_chain(structure, top)
+    if root:
+        root["name"] = structure.name
+    return root
+
+
+def _published_chain(structure: Structure, nodes: list[StructureNode]) -> dict[str, Any]:
+    chain: dict[str, Any] = {}
+    for node in reversed([n for n in nodes if n.kind != "branch"]):
+        here = _published_node(structure, node)
+        if chain:
+            here["next"] = chain
+        chain = here
+    return chain
+
+
+def _published_node(structure: Structure, node: StructureNode) -> dict[str, Any]:
+    types = {"stage": "stage", "decider": "decider", "fan_out": "fork", "branch": "stage"}
+    here: dict[str, Any] = {"name": node.name, "id": node.id, "type": types[node.kind]}
+    if node.description is not None:
+        here["description"] = node.description
+    if node.tags:
+        here["tags"] = list(node.tags)
+    if node.kind == "decider":
+        branches = [n for n in structure.nodes if n.decider == node.key]
+        here["hasDecider"] = True
+        here["branchIds"] = [n.branch for n in branches]
+        here["children"] = [
+            {**_published_node(structure, n), "branchId": n.branch} for n in branches
+        ]
+    if node.kind == "fan_out":
+        here["isDynamicParallel"] = True
+        for key, keys in structure.groups:
+            if key == node.key:
+                inner = [n for n in structure.nodes if n.key in keys]
+                here["subflowStructure"] = _published_chain(structure, inner)
+    return here

@@ -1,0 +1,535 @@
+"""The walk: the recorded rows of a run, made when asked for, and the law that caps them.
+
+Record layer. A walk is a sequence of `WalkRow`; its length, its counters and any page of it are
+found without making the other rows. Ids follow one rule (`runtime_id`): the path of the fan-out
+branches, the stage, and the position of the execution counted from the start of its own track, so
+an id never depends on what siblings did.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+
+from runbook_nb._display import Renderable
+from runbook_nb._text import did_you_mean, show
+from runbook_nb._view import Card
+from runbook_nb.errors import RunbookError
+from runbook_nb.record.log import Event, FanOut, Log, StageRef
+from runbook_nb.record.narrative import fork_words, row_words
+from runbook_nb.record.projection import COLUMNS, ProjectedWalk, WalkRow
+from runbook_nb.record.redact import Redactor
+from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.structure import Structure
+from runbook_nb.rules.evaluate import Decision, DecisionPath
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ROW_TYPES: Final = {
+    "stage": ("stage", 0),
+    "read": ("step", 1),
+    "write": ("step", 1),
+    "update": ("step", 1),
+    "append": ("step", 1),
+    "delete": ("step", 1),
+    "emit": ("emit", 1),
+    "decision": ("condition", 1),
+    "choice": ("condition", 1),
+    "stop": ("break", 0),
+    "pause": ("pause", 0),
+    "retry": ("retry", 1),
+    "error": ("error", 0),
+}
+
+
+def runtime_id(prefix: str, stage_id: str, execution: int) -> str:
+    """Name one execution of a stage: ``[path/]stage#n``.
+
+    Examples
+    --------
+    >>> runtime_id("per-subject~3/", "load", 0)
+    'per-subject~3/load#0'
+    """
+    return f"{prefix}{stage_id}#{execution}"
+
+
+def branch_path(prefix: str, stage_id: str, index: int) -> str:
+    """Name a branch of a fan-out: ``[path/]stage~n``."""
+    return f"{prefix}{stage_id}~{index}"
+
+
+class _Entry(NamedTuple):
+    """A row before its text is made."""
+
+    type: str
+    depth: int
+    stage: StageRef | None
+    prefix: str
+    execution: int
+    event: Event | None = None
+    values: Sequence[Any] = ()
+    offset: int = 0
+    note: str = ""
+
+
+class RecordedDecision(NamedTuple):
+    """A decision with its place: the stage, the execution, and the subject of its branch."""
+
+    decision: Decision
+    stage: StageRef
+    runtime_stage_id: str
+    subject: Any
+    item: int | None
+
+
+class Walk(Sequence[WalkRow], Renderable):
+    """The rows of a run, in order.
+
+    ``len``, `steps_executed` and `page` make no row that is not asked for.
+
+    Attributes
+    ----------
+    name : str
+        The procedure's name.
+    structure : Structure
+        What could have happened.
+    """
+
+    __slots__ = ("_log", "_only", "_redactor", "_sums", "name", "structure")
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        name: str,
+        structure: Structure,
+        redactor: Redactor,
+        only: tuple[FanOut, int, str] | None = None,
+    ) -> None:
+        self._log = log
+        self.name = name
+        self.structure = structure
+        self._redactor = redactor
+        self._only = only
+        self._sums: dict[int, array[int]] = {}
+
+    @property
+    def log(self) -> Log:
+        """The log behind the rows; not served."""
+        return self._log
+
+    @property
+    def redactor(self) -> Redactor:
+        """What keeps hidden values out of every view."""
+        return self._redactor
+
+    @property
+    def only(self) -> tuple[FanOut, int, str] | None:
+        """The one branch this walk is about, with its index and the path before it."""
+        return self._only
+
+    # -- counting --------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if self._only is not None:
+            fan, index, _ = self._only
+            return self._branch_rows(fan, index)
+        return self._rows_in(self._root_facts(), self._log.root.values, 0)
+
+    @property
+    def steps_executed(self) -> int:
+        """How many stage executions there were, entering a branch included."""
+        if self._only is not None:
+            fan, index, _ = self._only
+            return self._branch_steps(fan, index)
+        return self._steps_in(self._root_facts(), self._log.root.values, 0)
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return len(self)
+
+    def _root_facts(self) -> ShapeFacts:
+        return work_out(self._log, self._log.root.codes)
+
+    def _rows_in(self, facts: ShapeFacts, values: Sequence[Any], offset: int) -> int:
+        rows = sum(1 for event in facts.events if event.code.kind in _ROW_TYPES)
+        for event in facts.fan_outs:
+            fan: FanOut = values[offset + event.at]
+            rows += bool(len(fan)) + (self._sums_of(fan)[-1] if len(fan) else 0)
+        return rows
+
+    def _branch_rows(self, fan: FanOut, index: int) -> int:
+        shape = fan.shape(index)
+        if shape is None:
+            return 0
+        facts = facts_of(self._log, shape)
+        # Entering, the two inputs, leaving.
+        return 4 + self._rows_in(facts, fan.values, fan.offsets[index])
+
+    def _sums_of(self, fan: FanOut) -> array[int]:
+        """Rows of a fan-out's branches, summed from the first: where each branch ends."""
+        found = self._sums.get(id(fan))
+        if found is None:
+            plain: dict[int, int] = {-1: 0}
+            counts = array("q")
+            for index, number in enumerate(fan.shapes):
+                rows = plain.get(number)
+                if rows is None:
+                    rows = self._branch_rows(fan, index)
+                    if not facts_of(self._log, self._log.shapes[number]).fan_outs:
+                        plain[number] = rows
+                counts.append(rows)
+            found = self._sums[id(fan)] = array("q", accumulate(counts))
+        return found
+
+    def _steps_in(self, facts: ShapeFacts, values: Sequence[Any], offset: int) -> int:
+        steps = facts.executions
+        for event in facts.fan_outs:
+            fan: FanOut = values[offset + event.at]
+            nested = [index for index, shape in fan.begun() if facts_of(self._log, shape).fan_outs]
+            steps += sum(self._branch_steps(fan, index) for index in nested)
+            for number, times in Counter(fan.shapes).items():
+                if number >= 0:
+                    inner = facts_of(self._log, self._log.shapes[number])
+                    if not inner.fan_outs:
+                        steps += times * (1 + inner.executions)
+        return steps
+
+    def _branch_steps(self, fan: FanOut, index: int) -> int:
+        shape = fan.shape(index)
+        if shape is None:
+            return 0
+        facts = facts_of(self._log, shape)
+        return 1 + self._steps_in(facts, fan.values, fan.offsets[index])
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def _entries(self, skip: int = 0) -> Iterator[_Entry]:
+        if self._only is not None:
+            fan, index, prefix = self._only
+            yield from islice(self._branch(fan, index, prefix, 0), skip, None)
+            return
+        yield from self._track(self._root_facts(), self._log.root.values, 0, "", skip)
+
+    def _track(
+        self, facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str, skip: int
+    ) -> Iterator[_Entry]:
+        for event in facts.events:
+            kind = event.code.kind
+            if kind == "fan_out":
+                fan: FanOut = values[offset + event.at]
+                rows = bool(len(fan)) + (self._sums_of(fan)[-1] if len(fan) else 0)
+                if skip >= rows:
+                    skip -= rows
+                    continue
+                yield from self._fan_out(fan, event.execution, prefix, skip)
+                skip = 0
+            elif kind in _ROW_TYPES:
+                if skip:
+                    skip -= 1
+                    continue
+                row_type, depth = _ROW_TYPES[kind]
+                yield _Entry(
+                    row_type,
+                    depth,
+                    event.code.stage,
+                    prefix,
+                    event.execution,
+                    event,
+                    values,
+                    offset,
+                )
+
+    def _fan_out(self, fan: FanOut, execution: int, prefix: str, skip: int) -> Iterator[_Entry]:
+        if skip == 0:
+            yield _Entry("fork", 0, fan.stage, prefix, execution, note=fork_words(fan))
+        else:
+            skip -= 1
+        sums = self._sums_of(fan)
+        first = bisect_right(sums, skip)
+        skip -= sums[first - 1] if first else 0
+        for index in range(first, len(fan)):
+            if fan.shapes[index] >= 0:
+                yield from islice(self._branch(fan, index, prefix, execution), skip, None)
+                skip = 0
+
+    def _branch(self, fan: FanOut, index: int, prefix: str, execution: int) -> Iterator[_Entry]:
+        path = branch_path(prefix, fan.stage.id, index)
+        name = f"{fan.stage.name} [{index}]"
+        mount = StageRef(f"{fan.stage.id}~{index}", name, "branch")
+        yield _Entry("subflow", 0, mount, prefix, execution, note=f"Entered {name}")
+        yield _Entry("step", 1, mount, prefix, execution, note="Received item")
+        yield _Entry("step", 1, mount, prefix, execution, note="Received index")
+        shape = fan.shape(index)
+        if shape is not None:
+            yield from self._track(
+                facts_of(self._log, shape), fan.values, fan.offsets[index], f"{path}/", 0
+            )
+        status = fan.status(index).replace("_", " ")
+        yield _Entry("subflow", 0, mount, prefix, execution, note=f"Left {name}: {status}")
+
+    def _make(self, entry: _Entry, step: int) -> WalkRow:
+        ref = entry.stage
+        stage_id = None if ref is None else ref.id
+        return WalkRow(
+            step,
+            entry.type,
+            entry.depth,
+            # A fork is told of the paths, not of a stage: the row before it names the stage.
+            None if entry.type == "fork" or ref is None else ref.name,
+            stage_id,
+            None if stage_id is None else runtime_id(entry.prefix, stage_id, entry.execution),
+            entry.prefix[:-1] or None,
+            entry.note or row_words(entry.event, entry.values, entry.offset, self._redactor),
+        )
+
+    def __iter__(self) -> Iterator[WalkRow]:
+        return (self._make(entry, step) for step, entry in enumerate(self._entries()))
+
+    @overload
+    def __getitem__(self, index: int) -> WalkRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[WalkRow]: ...
+    def __getitem__(self, index: int | slice) -> WalkRow | list[WalkRow]:
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            if places.step == 1:
+                return self.page(places.start, len(places))
+            return [self[place] for place in places]
+        return self.page(places, 1)[0]
+
+    @property
+    def rows(self) -> Walk:
+        """The rows, as this sequence itself."""
+        return self
+
+    def page(self, start: int, n: int) -> list[WalkRow]:
+        """Give ``n`` rows from position ``start``, without making those before.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> walk = flow_chart("c", lambda s: s.set("n", 1), id="a").build().run_sync().walk
+        >>> [row.text for row in walk.page(1, 1)]
+        ['Wrote n']
+        """
+        return [
+            self._make(entry, start + i)
+            for i, entry in enumerate(islice(self._entries(max(start, 0)), max(n, 0)))
+        ]
+
+    def project(self, cap: int) -> ProjectedWalk:
+        """Cut the walk to a cap; see `project_walk`."""
+        total = len(self)
+        if total <= cap:
+            return ProjectedWalk(tuple(self), "full", total, total, True)
+        control, conditions = 0, 0
+        kept: list[_Entry] = []
+        later: list[_Entry] = []
+        for entry in self._entries():
+            if entry.type == "step":
+                continue
+            control += 1
+            conditions += entry.type == "condition"
+            if control <= cap:
+                kept.append(entry)
+            elif entry.type == "condition":
+                later.append(entry)
+            if control > cap and conditions >= cap:
+                break
+        if control > cap:
+            wanted = [e for e in kept if e.type == "condition"] + later
+            wanted = wanted[:cap]
+            room = cap - len(wanted)
+            others = [e for e in kept if e.type != "condition"][:room]
+            chosen = {id(entry) for entry in (*wanted, *others)}
+            kept = [e for e in (*kept, *later) if id(e) in chosen]
+        rows = tuple(self._make(entry, step) for step, entry in enumerate(kept))
+        return ProjectedWalk(rows, "control-flow", len(rows), total, False, control > cap)
+
+    # -- one subject, all decisions ----------------------------------------------------------
+
+    def branches(self) -> Iterator[tuple[FanOut, int, str]]:
+        """Yield every branch that began, with the path before it, outermost first."""
+        if self._only is not None:
+            return
+        yield from self._branches_in(self._root_facts(), self._log.root.values, 0, "")
+
+    def _branches_in(
+        self, facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str
+    ) -> Iterator[tuple[FanOut, int, str]]:
+        for event in facts.fan_outs:
+            fan: FanOut = values[offset + event.at]
+            for index, shape in fan.begun():
+                yield fan, index, prefix
+                inner = facts_of(self._log, shape)
+                if inner.fan_outs:
+                    path = branch_path(prefix, fan.stage.id, index)
+                    yield from self._branches_in(inner, fan.values, fan.offsets[index], f"{path}/")
+
+    def of(
+        self, subject: Any = None, *, index: int | None = None, stage: str | None = None
+    ) -> Walk:
+        """Give the walk of one subject alone.
+
+        Parameters
+        ----------
+        subject : object, optional
+            The value under the fan-out's ``subject=`` key (or the item itself when it is a plain
+            value).
+        index : int, optional
+            The item's position instead, or beside a subject that occurs more than once.
+        stage : str, optional
+            Id of the fan-out, where there are several.
+
+        Raises
+        ------
+        LookupError
+            No such subject went through a branch, or several did.
+        """
+        found = [
+            (fan, i, prefix)
+            for fan, i, prefix in self.branches()
+            if (index is None or i == index)
+            and (stage is None or fan.stage.id == stage)
+            and (subject is None or _same(fan.subject_of(i), subject))
+        ]
+        if len(found) != 1:
+            raise SubjectNotFound(*self._lookup_words(subject, index, found))
+        return Walk(
+            self._log,
+            name=self.name,
+            structure=self.structure,
+            redactor=self._redactor,
+            only=found[0],
+        )
+
+    def _lookup_words(
+        self, subject: Any, index: int | None, found: list[Any]
+    ) -> tuple[str, str | None]:
+        asked = show(subject) if index is None else f"number {index}"
+        if found:
+            places = ", ".join(str(i) for _, i, _ in found[:10])
+            return f"{len(found)} branches have subject {asked}: {places}", "add index="
+        known = {show(fan.subject_of(i)) for fan, i, _ in islice(self.branches(), 1000)}
+        return f"no branch has subject {asked}", did_you_mean(asked, known - {"—"})
+
+    @property
+    def decisions(self) -> list[RecordedDecision]:
+        """Every decision made by rules, with its place, in the order of the walk."""
+        return list(self.iter_decisions())
+
+    def iter_decisions(self) -> Iterator[RecordedDecision]:
+        """Yield every decision made by rules, one at a time."""
+        if self._only is None:
+            root = self._log.root.values
+            yield from self._decisions_in(self._root_facts(), root, 0, "", (None, None))
+            branches: Iterable[tuple[FanOut, int, str]] = self.branches()
+        else:
+            branches = (self._only,)
+        for fan, index, prefix in branches:
+            shape = fan.shape(index)
+            if shape is not None:
+                path = branch_path(prefix, fan.stage.id, index)
+                yield from self._decisions_in(
+                    facts_of(self._log, shape),
+                    fan.values,
+                    fan.offsets[index],
+                    f"{path}/",
+                    (self._redactor.scrub(fan.subject_of(index)), index),
+                )
+
+    def _decisions_in(
+        self,
+        facts: ShapeFacts,
+        values: Sequence[Any],
+        offset: int,
+        prefix: str,
+        of: tuple[Any, int | None],
+    ) -> Iterator[RecordedDecision]:
+        for event in facts.events:
+            path = event.code.path
+            if path is not None:
+                start = offset + event.at
+                decision = Decision(
+                    path, tuple(values[start : start + len(path.codes)]), self._redactor
+                )
+                ref = event.code.stage
+                yield RecordedDecision(
+                    decision, ref, runtime_id(prefix, ref.id, event.execution), *of
+                )
+
+    def decision_paths(
+        self,
+    ) -> tuple[list[tuple[StageRef, DecisionPath]], list[tuple[StageRef, DecisionPath]]]:
+        """Give the distinct decisions by rules, ordered by their first and by their last making."""
+        first: dict[tuple[StageRef, DecisionPath], None] = {}
+        last: dict[tuple[StageRef, DecisionPath], None] = {}
+        for pair in self._paths_in(self._root_facts(), self._log.root.values, 0):
+            first.setdefault(pair)
+            last.pop(pair, None)
+            last[pair] = None
+        return list(first), list(last)
+
+    def _paths_in(
+        self, facts: ShapeFacts, values: Sequence[Any], offset: int
+    ) -> Iterator[tuple[StageRef, DecisionPath]]:
+        for event in facts.events:
+            if event.code.path is not None:
+                yield event.code.stage, event.code.path
+            elif event.code.kind == "fan_out":
+                fan: FanOut = values[offset + event.at]
+                ends = {number: index for index, number in enumerate(fan.shapes)}
+                begun: set[int] = set()
+                for index, shape in fan.begun():
+                    inner = facts_of(self._log, shape)
+                    # Only the first and the last branch of a shape can be a first or a last.
+                    if inner.fan_outs or shape.number not in begun or ends[shape.number] == index:
+                        begun.add(shape.number)
+                        yield from self._paths_in(inner, fan.values, fan.offsets[index])
+
+    # -- forms -----------------------------------------------------------------------------
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give all rows as a DataFrame with the eight columns."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_dict() for row in self], columns=list(COLUMNS))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Give all rows as mappings with the eight columns."""
+        return [row.to_dict() for row in self]
+
+    def view(self) -> Card:
+        """Show the walk folded: each stage once, with how often it ran and what was chosen."""
+        from runbook_nb.record.outline import walk_card
+
+        return walk_card(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Walk):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class SubjectNotFound(RunbookError, LookupError):
+    """No branch, or more than one, belongs to the subject asked for."""
+
+    code = "subject_not_found"
+
+    def __init__(self, message: str = "", fix: str | None = None, **more: Any) -> None:
+        super().__init__(message, fix=fix, **more)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if type(a) is type(b):
+        return bool(a == b)
+    return isinstance(b, str) and not isinstance(a, str) and show(a) == b
