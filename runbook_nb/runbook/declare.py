@@ -1,0 +1,401 @@
+"""`runbook_as_tool`: a procedure declared as a tool whose answer is its evidence.
+
+Bridge layer. Everything that can be wrong with a declaration is found when it is made, in one
+order, and the procedure's factory is tried once then; what a call does is in `bridge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Final
+
+from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._text import MISSING, did_you_mean, listed
+from runbook_nb.chart.validate import is_text
+from runbook_nb.errors import DefinitionError
+from runbook_nb.record.kept import DEFAULT_KEPT, KeptRecords
+from runbook_nb.record.procedure import Procedure
+from runbook_nb.record.projection import DEFAULT_WALK_CAP
+from runbook_nb.record.redact import Redact, as_redact
+from runbook_nb.rules import RuleSet
+from runbook_nb.runbook.verdicts import PRESENTATIONS, VERDICT_KIND_PREFIX, Verdicts, as_verdicts
+from runbook_nb.tools import Tool, ToolContext, define_tool, probe_dispatch
+
+#: Largest recording that is filed, in bytes of UTF-8 JSON, unless told otherwise.
+DEFAULT_RECORDING_MAX_BYTES: Final = 5_000_000
+
+#: Makes the procedure of one call from the door to other tools.
+RunbookProcedure = Callable[[Any], Procedure]
+
+
+@dataclass(frozen=True, slots=True)
+class RunbookRules(Immutable):
+    """The stamp an answer carries: which rules judged, in which version.
+
+    Examples
+    --------
+    >>> RunbookRules("health-signal", "v1").version
+    'v1'
+    """
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingOptions(Immutable):
+    """How the run's own recording is filed beside the walk.
+
+    Attributes
+    ----------
+    label : str or None
+        The artifact's label; the tool's name otherwise.
+    max_bytes : int
+        A larger recording is refused, never truncated.
+    """
+
+    label: str | None = None
+    max_bytes: int = DEFAULT_RECORDING_MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkOptions(Immutable):
+    """How the walk is filed.
+
+    Attributes
+    ----------
+    cap : int
+        Rows of the filed walk at most.
+    recording : RecordingOptions or None
+        None files no recording.
+    """
+
+    cap: int = DEFAULT_WALK_CAP
+    recording: RecordingOptions | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration(Immutable):
+    """A checked runbook declaration."""
+
+    name: str
+    description: str
+    procedure: RunbookProcedure
+    result_kind: str | None
+    rules: RunbookRules | None
+    rule_set: RuleSet | None
+    verdicts: Verdicts | None
+    presentation: str
+    walk: WalkOptions
+    redact: Redact | None
+    recorders: tuple[Any, ...]
+    kept: KeptRecords | None
+
+    @property
+    def verdict_kind(self) -> bool:
+        """Whether the answer carries the verdict projection."""
+        return self.result_kind is not None and self.result_kind.startswith(VERDICT_KIND_PREFIX)
+
+
+def runbook_as_tool(
+    *,
+    name: str = "",
+    description: str = "",
+    procedure: RunbookProcedure | None = None,
+    result_kind: str | None = None,
+    rules: RuleSet | RunbookRules | Mapping[str, Any] | None = None,
+    verdicts: Verdicts | Mapping[str, Any] | None = None,
+    presentation: Any = "prose",
+    walk: WalkOptions | Mapping[str, Any] | None = None,
+    redact: Redact | Mapping[str, Any] | None = None,
+    recorders: Any = (),
+    keep_record: bool = False,
+    keep_record_limit: int | None = None,
+    input_schema: Any = None,
+    **tool_options: Any,
+) -> Tool:
+    """Declare a procedure as a tool whose answer is an `Envelope`.
+
+    Parameters
+    ----------
+    name, description : str
+        What a model calls it and reads about it.
+    procedure : callable
+        ``tools -> chart``: makes the chart of one call; its stages call other tools through
+        ``tools``. It is tried once here, so it must be free of side effects.
+    result_kind : str, optional
+        A kind that starts with ``verdict/`` adds the verdict rows to the answer.
+    rules : RuleSet, RunbookRules or mapping, optional
+        The stamp on the answer; checked against the rules that judged.
+    verdicts : Verdicts or mapping, optional
+        Which decider names the verdicts; row cap and ranking.
+    presentation : {"prose", "panel"}
+        Who draws the rows: the model's words, or the host.
+    walk : WalkOptions or mapping, optional
+        Cap of the filed walk; whether a recording is filed beside it.
+    redact : Redact or mapping, optional
+        What must not be seen in anything that leaves a run.
+    recorders : iterable of callable, optional
+        Each is called with the finished `Run`, whatever its status; what it raises is dropped.
+    keep_record : bool
+        Keep the last runs on the tool for `inner_runs_of`.
+    keep_record_limit : int, optional
+        How many; 20 by default.
+    input_schema : mapping or pydantic model, optional
+        Overrides what the chart declares.
+    **tool_options
+        Passed to the tool as they are: ``composed_of, wants, needs, check_in, gates, owner,
+        result_class, result_ceiling, arguments_from``.
+
+    Returns
+    -------
+    Tool
+        Its body answers with an `Envelope`, or with the absence an inner tool declared.
+
+    Raises
+    ------
+    DefinitionError
+        The first thing wrong with the declaration, naming the option.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> probe = runbook_as_tool(name="restart_probe", description="Says whether to restart.",
+    ...     procedure=lambda tools: flow_chart("probe", lambda s: s.set("done", 1), id="p").build())
+    >>> envelope = probe.execute_sync({})
+    >>> envelope["result"]["rule_version"], envelope["result"]["walk"]["steps_executed"]
+    ('undeclared', 1)
+    """
+    if not is_text(name):
+        raise DefinitionError(
+            f"a runbook needs a name, not {name!r}", where="name", code="bad_runbook"
+        )
+    where = f"runbook_as_tool({name})"
+    if not is_text(description):
+        raise DefinitionError(
+            f"{where}: the description is {description!r}; a tool without one is invisible to a "
+            "model",
+            where="description",
+            code="bad_runbook",
+        )
+    if not callable(procedure) or isinstance(procedure, Procedure):
+        raise DefinitionError(
+            f"{where}: procedure is {type(procedure).__name__}, not a function that makes the "
+            "chart of one call",
+            where="procedure",
+            code="bad_runbook",
+            fix="wrap a built chart in a callable: procedure=lambda tools: chart",
+        )
+    stamp, rule_set = _as_rules(rules, where)
+    projected = as_verdicts(verdicts, where)
+    if presentation not in PRESENTATIONS or not isinstance(presentation, str):
+        raise DefinitionError(
+            f"{where}: presentation is {presentation!r}; it is 'prose' when the model's words are "
+            "the only place the rows appear, or 'panel' when the host draws them",
+            where="presentation",
+            code="bad_runbook",
+        )
+    walk_options = _as_walk(walk, where)
+    kept = _as_kept(keep_record, keep_record_limit, where)
+    policy = as_redact(redact)
+    declaration = Declaration(
+        name=name,
+        description=description,
+        procedure=procedure,
+        result_kind=result_kind,
+        rules=stamp,
+        rule_set=rule_set,
+        verdicts=projected,
+        presentation=presentation,
+        walk=walk_options,
+        redact=policy,
+        recorders=_as_recorders(recorders, where),
+        kept=kept,
+    )
+    probe = _probe(declaration, where)
+
+    async def answer(args: Mapping[str, Any], ctx: ToolContext) -> Any:
+        from runbook_nb.runbook.bridge import run_call
+
+        return await run_call(declaration, args, ctx)
+
+    return define_tool(
+        name=name,
+        description=description,
+        input_schema=_input_schema(input_schema, probe),
+        result_kind=result_kind,
+        execute=answer,
+        carried=FrozenDict(runbook=declaration),
+        **tool_options,
+    )
+
+
+def _as_rules(given: Any, where: str) -> tuple[RunbookRules | None, RuleSet | None]:
+    if given is None:
+        return None, None
+    if isinstance(given, RuleSet):
+        return RunbookRules(given.name, given.version), given
+    if isinstance(given, RunbookRules):
+        options: Mapping[str, Any] = {"name": given.name, "version": given.version}
+    else:
+        options = read_options(given, RunbookRules, ("name", "version"), f"{where}: rules")
+    name, version = options.get("name"), options.get("version")
+    for word, value in (("name", name), ("version", version)):
+        if not isinstance(value, str) or not value.strip():
+            raise DefinitionError(
+                f"{where}: rules has the {word} {value!r}, not a text",
+                where="rules",
+                code="bad_runbook",
+                fix="give the RuleSet itself, or {'name': …, 'version': …}",
+            )
+    return RunbookRules(str(name), str(version)), None
+
+
+def _as_walk(given: Any, where: str) -> WalkOptions:
+    if given is None:
+        return WalkOptions()
+    options = read_options(given, WalkOptions, ("cap", "recording"), f"{where}: walk")
+    cap = options.get("cap", DEFAULT_WALK_CAP)
+    if type(cap) is not int or cap < 1:
+        raise DefinitionError(
+            f"{where}: walk.cap is {cap!r}, not a whole number from 1",
+            where="walk.cap",
+            code="bad_runbook",
+        )
+    asked = options.get("recording", MISSING)
+    if isinstance(given, WalkOptions) and asked is None:
+        asked = MISSING
+    return WalkOptions(cap=cap, recording=resolve_recording_policy(asked, where))
+
+
+def resolve_recording_policy(
+    given: Any = MISSING, where: str = "runbook_as_tool"
+) -> RecordingOptions | None:
+    """Read the ``walk.recording`` option: absent or False is off, True or a mapping is on.
+
+    Raises
+    ------
+    DefinitionError
+        Anything else, None included, or a ``max_bytes`` that is not a whole number from 1.
+
+    Examples
+    --------
+    >>> resolve_recording_policy(True).max_bytes, resolve_recording_policy(False)
+    (5000000, None)
+    """
+    if given is MISSING or given is False:
+        return None
+    if given is True:
+        return RecordingOptions()
+    if not isinstance(given, Mapping | RecordingOptions):
+        raise DefinitionError(
+            f"{where}: walk.recording is {given!r}; it is True, False, or a mapping with label "
+            "and max_bytes",
+            where="walk.recording",
+            code="bad_runbook",
+            fix="leave the key out for no recording",
+        )
+    options = read_options(
+        given, RecordingOptions, ("label", "max_bytes"), f"{where}: walk.recording"
+    )
+    max_bytes = options.get("max_bytes", DEFAULT_RECORDING_MAX_BYTES)
+    if type(max_bytes) is not int or max_bytes < 1:
+        raise DefinitionError(
+            f"{where}: walk.recording.max_bytes is {max_bytes!r}, not a whole number from 1; a "
+            "recording above it is refused, never truncated",
+            where="walk.recording.max_bytes",
+            code="bad_runbook",
+        )
+    label = options.get("label")
+    if label is not None and (not isinstance(label, str) or not label.strip()):
+        raise DefinitionError(
+            f"{where}: walk.recording.label is {label!r}, not a text",
+            where="walk.recording.label",
+            code="bad_runbook",
+        )
+    return RecordingOptions(label=label, max_bytes=max_bytes)
+
+
+def _as_kept(keep: Any, limit: Any, where: str) -> KeptRecords | None:
+    if keep is not True:
+        if limit is not None:
+            raise DefinitionError(
+                f"{where}: keep_record_limit is {limit!r} without keep_record=True",
+                where="keep_record_limit",
+                code="bad_runbook",
+            )
+        return None
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise DefinitionError(
+            f"{where}: keep_record_limit is {limit!r}, not a whole number from 1",
+            where="keep_record_limit",
+            code="bad_runbook",
+        )
+    return KeptRecords(DEFAULT_KEPT if limit is None else limit)
+
+
+def _as_recorders(given: Any, where: str) -> tuple[Any, ...]:
+    recorders = tuple(given)
+    if any(not callable(recorder) for recorder in recorders):
+        raise DefinitionError(
+            f"{where}: recorders holds something that cannot be called with a finished run",
+            where="recorders",
+            code="bad_runbook",
+        )
+    return recorders
+
+
+def _probe(declaration: Declaration, where: str) -> Procedure:
+    try:
+        made = declaration.procedure(probe_dispatch(declaration.name))
+    except Exception as error:
+        raise DefinitionError(
+            f"{where}: the procedure's factory failed when it was tried (the definition probe): "
+            f"{error}",
+            where="procedure",
+            code="probe_failed",
+            fix="the factory only builds the chart and is free of side effects; stages do the work",
+        ) from error
+    if not isinstance(made, Procedure):
+        raise DefinitionError(
+            f"{where}: the procedure's factory gave {type(made).__name__}, not a built chart",
+            where="procedure",
+            code="bad_runbook",
+            fix="call .build() at the end" if hasattr(made, "build") else "return a built chart",
+        )
+    return made
+
+
+def _input_schema(given: Any, probe: Procedure) -> Any:
+    if given is not None:
+        return given
+    declared = probe.input_schema
+    return dict(declared) if isinstance(declared, Mapping) else None
+
+
+def read_options(given: Any, kind: type, names: tuple[str, ...], where: str) -> Mapping[str, Any]:
+    """Read an option bag given as its dataclass or as a mapping with the same keys.
+
+    Raises
+    ------
+    DefinitionError
+        Neither of these, or a key that is none of ``names``, with the near match.
+    """
+    if isinstance(given, kind) and is_dataclass(given):
+        return {f.name: getattr(given, f.name) for f in fields(given)}
+    if not isinstance(given, Mapping):
+        raise DefinitionError(
+            f"{where} is {given!r}, neither {kind.__name__} nor a mapping",
+            where=where.rpartition(": ")[2],
+            code="bad_runbook",
+        )
+    for key in given:
+        if key not in names:
+            raise DefinitionError(
+                f"{where} has no option {key!r}",
+                where=where.rpartition(": ")[2],
+                code="bad_runbook",
+                fix=did_you_mean(str(key), names) or f"its options are {listed(names)}",
+            )
+    return given

@@ -1,0 +1,484 @@
+"""The envelope: a runbook's answer as one read-only mapping, with the evidence behind it.
+
+Bridge layer. As a mapping it is exactly the wire form, ``{"af_coverage", "result"}``; its
+attributes are views of that and of the dossier. Where a copy does not carry something it says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from runbook_nb._display import Renderable
+from runbook_nb._frozen import FrozenDict, freeze, thaw
+from runbook_nb._text import counted, show
+from runbook_nb._view import Card
+from runbook_nb.coverage import Ledger, read_coverage_ledger
+from runbook_nb.errors import LoadError
+from runbook_nb.record.projection import COLUMNS, WalkRow
+from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from runbook_nb.record.recording import Recording
+    from runbook_nb.record.run import Run
+    from runbook_nb.record.walk import Walk
+
+#: The two keys of an envelope on the wire, in order.
+ENVELOPE_KEYS: Final = ("af_coverage", "result")
+
+
+class Envelope(Renderable, FrozenDict):
+    """A runbook's answer.
+
+    Examples
+    --------
+    >>> from runbook_nb.runbook.triage import triage
+    >>> from runbook_nb.rules import Default, Rule, RuleSet
+    >>> posture = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], Default("fresh"))
+    >>> envelope = triage([{"host": "a", "days": 9}], posture, subject="host", source="one row")
+    >>> [row["verdict"] for row in envelope.verdicts], envelope.why("a").sentence
+    (['old'], 'old by rule 1 of age v1: days 9 > 7')
+    """
+
+    __slots__ = ("__dict__",)
+
+    _dossier: Dossier | None
+    _run: Run | None
+    _artifacts: Any
+
+    @classmethod
+    def live(
+        cls, wire: Mapping[str, Any], *, dossier: Dossier | None, run: Run | None, artifacts: Any
+    ) -> Envelope:
+        """Make the envelope of a run that just ended."""
+        made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
+        made.__dict__.update(_dossier=dossier, _run=run, _artifacts=artifacts)
+        return made
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], artifacts: Any = None) -> Envelope:
+        """Read an envelope back from its wire form.
+
+        Parameters
+        ----------
+        data : mapping
+            What `to_dict` gave, with or without its dossier.
+        artifacts : BoundArtifacts or Toolbox, optional
+            Where its tickets are redeemed; without it, walk and recording are *not carried*.
+
+        Raises
+        ------
+        LoadError
+            It is no envelope.
+        """
+        if read_coverage_ledger(data) is None or not isinstance(data["result"], Mapping):
+            raise LoadError(
+                "this is no envelope: it needs a mapping under 'af_coverage' and under 'result'",
+                where="envelope",
+            )
+        unknown = [key for key in data if key not in (*ENVELOPE_KEYS, "dossier")]
+        if unknown:
+            raise LoadError(
+                f"an envelope has no part {unknown[0]!r}", where="envelope", fix="leave it out"
+            )
+        dossier = data.get("dossier")
+        return cls.live(
+            data,
+            dossier=None if dossier is None else Dossier.from_dict(dossier),
+            run=None,
+            artifacts=getattr(artifacts, "artifacts", artifacts),
+        )
+
+    # -- parts -----------------------------------------------------------------------------
+
+    @property
+    def tool(self) -> str:
+        """The runbook that answered."""
+        return str(self["result"].get("af_provenance", {}).get("tool", ""))
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The coverage ledger."""
+        return Ledger.from_dict(self["af_coverage"])
+
+    @property
+    def dossier(self) -> Dossier:
+        """The evidence behind the answer.
+
+        Raises
+        ------
+        NotCarried
+            This copy holds the wire form only.
+        """
+        if self._dossier is None:
+            raise NotCarried(
+                "the dossier is not carried: this copy holds the wire form only",
+                fix="ask the live envelope, or write it with to_dict(dossier=True)",
+            )
+        return self._dossier
+
+    @property
+    def carries_dossier(self) -> bool:
+        """Whether there is a `dossier`."""
+        return self._dossier is not None
+
+    @cached_property
+    def verdicts(self) -> VerdictTable:
+        """Every verdict row known, with whether that is all of them."""
+        shown = self["result"].get("verdicts", ())
+        total = self["result"].get("rows_total", len(shown))
+        known = shown if self._dossier is None else self._dossier.rows
+        # A dossier cut to a cap may know fewer rows than the wire shows.
+        return VerdictTable(known if len(known) >= len(shown) else shown, total)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """What each verdict means, in the words of the rules that ran."""
+        found: Mapping[str, str] = self["result"].get("verdict_meanings", FrozenDict())
+        return found
+
+    @property
+    def rules(self) -> tuple[str | None, str]:
+        """Name (None when this copy does not carry it) and version of the declared rules."""
+        version = str(self["result"].get("rule_version", "undeclared"))
+        stamp = None if self._dossier is None else self._dossier.stamp
+        return (None if stamp is None else stamp[0]), version
+
+    @cached_property
+    def walk(self) -> Walk | FiledWalk:
+        """The recorded walk: all of it when live, else the filed rows."""
+        if self._run is not None:
+            return self._run.walk
+        return FiledWalk(self["result"].get("walk", {}), self._artifacts)
+
+    @property
+    def run(self) -> Run | None:
+        """The run behind a live envelope; None for a copy."""
+        return self._run
+
+    def recording(self) -> Recording:
+        """Give the run's own recording: of the live run, else the filed one.
+
+        Raises
+        ------
+        NotCarried
+            It was not filed, or its ticket cannot be redeemed here.
+        """
+        from runbook_nb.record.recording import Recording
+
+        if self._run is not None:
+            return self._run.recording()
+        data = _redeem(self._artifacts, self["result"].get("walk", {}), "recording_ref")
+        return Recording(data["snapshot"], data["events"], data["structure"])
+
+    # -- questions -------------------------------------------------------------------------
+
+    def why(self, subject: Any = None, *, row: int | None = None) -> Explanation:
+        """Explain one row: the rule that decided, with the compared values.
+
+        Parameters
+        ----------
+        subject : object, optional
+            The value in the row's first column, or what names the subject.
+        row : int, optional
+            The row's number instead, from 0.
+
+        Raises
+        ------
+        NotCarried
+            This copy does not hold it, nothing has that name, or several rows have.
+
+        Returns
+        -------
+        Explanation
+        """
+        from runbook_nb.runbook.explain import explain
+
+        return explain(self, subject, row)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give every verdict row known as a DataFrame, with what decided each.
+
+        The added columns are ``decided_by`` (the condition that decided) and ``rule`` (its number
+        from 1, or ``default``, ``unreadable``, ``outside``); both are empty where no decision is
+        carried.
+        """
+        from runbook_nb.runbook.explain import verdict_frame
+
+        return verdict_frame(self)
+
+    # -- forms -----------------------------------------------------------------------------
+
+    def to_dict(self, *, dossier: bool = False) -> dict[str, Any]:
+        """Give the wire form as ordinary dicts and lists, with the dossier when asked."""
+        wire: dict[str, Any] = thaw(FrozenDict(self))
+        if dossier:
+            wire["dossier"] = self.dossier.to_dict()
+        return wire
+
+    def to_json(self, *, dossier: bool = False, indent: int | None = None) -> str:
+        """Give the wire form as strict JSON, in its own key order."""
+        separators = (",", ":") if indent is None else (",", ": ")
+        return json.dumps(
+            self.to_dict(dossier=dossier),
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=indent,
+            separators=separators,
+        )
+
+    def view(self) -> Card:
+        """Show the answer: headline, verdicts, coverage, rules, report, walk."""
+        from runbook_nb.runbook.cards import envelope_card
+
+        return envelope_card(self)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return (Envelope.from_dict, (self.to_dict(dossier=self._dossier is not None),))
+
+
+class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
+    """Verdict rows, with how many there are in all.
+
+    Attributes
+    ----------
+    total : int
+        Rows there are.
+    complete : bool
+        Whether all of them are held here.
+    """
+
+    __slots__ = ("_rows", "total")
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+        self._rows = tuple(rows)
+        self.total = total
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is held here."""
+        return len(self._rows) == self.total
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._rows[index]
+
+    def counts(self) -> dict[str, int]:
+        """How many of the held rows have each verdict, in order of first appearance."""
+        counts: dict[str, int] = {}
+        for row in self._rows:
+            word = str(row.get("verdict"))
+            counts[word] = counts.get(word, 0) + 1
+        return counts
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the held rows as a DataFrame."""
+        import pandas as pd
+
+        columns = list(dict.fromkeys(key for row in self._rows for key in row))
+        return pd.DataFrame([dict(row) for row in self._rows], columns=columns, dtype=object)
+
+    def view(self) -> Card:
+        """Show the rows."""
+        from runbook_nb.runbook.cards import verdict_table_card
+
+        return verdict_table_card(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, VerdictTable):
+            return self._rows == other._rows and self.total == other.total
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class FiledWalk(Sequence[WalkRow], Renderable):
+    """The rows of a walk that was filed, read through its ticket when first needed.
+
+    Attributes
+    ----------
+    descriptor : mapping
+        The counters and the note that travelled with the answer.
+    """
+
+    def __init__(self, descriptor: Mapping[str, Any], artifacts: Any) -> None:
+        self.descriptor = descriptor
+        self._artifacts = artifacts
+
+    @cached_property
+    def rows(self) -> tuple[WalkRow, ...]:
+        """The filed rows.
+
+        Raises
+        ------
+        NotCarried
+            No ticket, or no store that redeems it.
+        """
+        data = _redeem(self._artifacts, self.descriptor, "ref")
+        return tuple(WalkRow(**{name: entry.get(name) for name in COLUMNS}) for entry in data)
+
+    @property
+    def total(self) -> int:
+        """How many rows the walk had when it was recorded."""
+        return int(self.descriptor.get("total", 0))
+
+    @property
+    def steps_executed(self) -> int:
+        """How many stage executions there were."""
+        return int(self.descriptor.get("steps_executed", 0))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def page(self, start: int, n: int) -> list[WalkRow]:
+        """Give ``n`` of the filed rows from position ``start``."""
+        return list(self.rows[max(start, 0) : max(start, 0) + max(n, 0)])
+
+    def of(self, subject: Any) -> list[WalkRow]:
+        """Subjects are not carried by filed rows.
+
+        Raises
+        ------
+        NotCarried
+            Always: rows name branches, not subjects.
+        """
+        raise NotCarried(
+            f"which branch belonged to {show(subject)} is not carried by the filed rows",
+            fix="ask the live envelope, or why() on a copy with its dossier",
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the filed rows as a DataFrame with the eight columns."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_dict() for row in self.rows], columns=list(COLUMNS))
+
+    def view(self) -> Card:
+        """Show the counters, and the rows when they can be had."""
+        shown = self.descriptor.get("shown", 0)
+        try:
+            self.rows  # noqa: B018 - asking is the question
+            carried = f"{counted(len(self.rows), 'row')} filed"
+        except NotCarried as missing:
+            carried = f"rows not carried: {missing.message}"
+        return Card(
+            kind="Walk",
+            name="",
+            headline=f"{self.steps_executed} steps, {shown} of {self.total} rows",
+            closing=(carried,),
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _redeem(artifacts: Any, descriptor: Mapping[str, Any], key: str) -> Any:
+    ref = descriptor.get(key)
+    what = "the walk" if key == "ref" else "the recording"
+    if ref is None:
+        note = descriptor.get("note" if key == "ref" else "recording_note")
+        why = f": {note}" if note else ""
+        raise NotCarried(f"{what} has no ticket{why}")
+    if artifacts is None:
+        raise NotCarried(
+            f"{what} is not carried: it was filed, and no store is at hand to redeem its ticket",
+            fix="pass artifacts= to Envelope.from_dict",
+        )
+    record = artifacts.get_sync(ref)
+    if record is None:
+        raise NotCarried(f"{what} is not carried: the store does not hold its ticket any more")
+    return json.loads(record.data)
+
+
+class Explanation(Renderable):
+    """Why one row has its verdict.
+
+    Attributes
+    ----------
+    subject : object
+        Whom it is about.
+    row : mapping or None
+        The verdict row; None for a subject without one.
+    place : int or None
+        The row's number, from 0.
+    facts : SubjectFacts or None
+        What became of the subject; None when no subject belongs to the row.
+    """
+
+    def __init__(
+        self,
+        envelope: Envelope,
+        *,
+        subject: Any,
+        row: Mapping[str, Any] | None,
+        place: int | None,
+        facts: SubjectFacts | None,
+    ) -> None:
+        self.envelope = envelope
+        self.subject = subject
+        self.row = row
+        self.place = place
+        self.facts = facts
+
+    @property
+    def decision(self) -> Any:
+        """The decision of the subject's branch; None when none was made or none is carried."""
+        return None if self.facts is None else self.facts.decision
+
+    @property
+    def verdict(self) -> str | None:
+        """The row's verdict word."""
+        return None if self.row is None else str(self.row["verdict"])
+
+    @property
+    def sentence(self) -> str:
+        """The one sentence that explains the row."""
+        if self.decision is not None:
+            return str(self.decision.sentence)
+        if self.facts is not None and self.facts.reason:
+            return f"{self.facts.status.replace('_', ' ')}: {self.facts.reason}"
+        return "no decision by rules was recorded for it"
+
+    def walk(self) -> Any:
+        """Give the rows of the subject's own path.
+
+        Raises
+        ------
+        NotCarried
+            This copy carries no live record.
+        """
+        run = self.envelope.run
+        if run is None or self.facts is None:
+            raise NotCarried("the subject's own path is not carried by this copy")
+        if not run.fan_outs:
+            return run.walk
+        return run.walk.of(index=self.facts.index, stage=self.facts.stage)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the explanation as JSON values."""
+        return {
+            "subject": self.subject,
+            "row": None if self.row is None else thaw(self.row),
+            "place": self.place,
+            "status": None if self.facts is None else self.facts.status,
+            "sentence": self.sentence,
+            "decision": None if self.decision is None else self.decision.to_dict(),
+        }
+
+    def view(self) -> Card:
+        """Show the decision card of the row."""
+        from runbook_nb.runbook.explain import explanation_card
+
+        return explanation_card(self)

@@ -1,0 +1,72 @@
+"""Admitting the procedure's own report fields, and saying which ones were refused.
+
+Bridge layer. The answer's spine cannot be overwritten by what a procedure says of itself: a
+reserved name is discarded and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from runbook_nb._json import WireReport, to_wire, wire_key
+from runbook_nb._text import counted
+from runbook_nb.runbook.verdicts import PROJECTION_KEYS
+
+#: Reserved in every answer.
+SPINE_KEYS: Final = ("af_coverage", "report_note", "af_provenance", "rule_version", "walk")
+
+
+def reserved_names(verdict_kind: bool) -> frozenset[str]:
+    """Name what a report may not spell in an answer of this kind.
+
+    Examples
+    --------
+    >>> "table" in reserved_names(True), "table" in reserved_names(False)
+    (True, False)
+    """
+    return frozenset(SPINE_KEYS + (PROJECTION_KEYS if verdict_kind else ()))
+
+
+def admit_report(
+    report: Any, reserved: Iterable[str], wire: WireReport | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """Split a report into the fields admitted and the names refused, both in its own order.
+
+    Examples
+    --------
+    >>> admit_report({"walk": 1, "stale_after_days": 7}, {"walk"})
+    ({'stale_after_days': 7}, ['walk'])
+    """
+    if not isinstance(report, Mapping):
+        return {}, []
+    names = frozenset(reserved)
+    admitted: dict[str, Any] = {}
+    refused: list[str] = []
+    for key, value in report.items():
+        name = wire_key(key, wire)
+        if name in names:
+            refused.append(name)
+        else:
+            admitted[name] = to_wire(value, wire)
+    return admitted, refused
+
+
+def refusal_note(refused: Iterable[str]) -> str | None:
+    """Say which report fields were refused; None when none was.
+
+    Examples
+    --------
+    >>> refusal_note(["walk"])[:52]
+    "The procedure's report spelt 1 reserved name: `walk`"
+    """
+    names = list(refused)
+    if not names:
+        return None
+    listed = ", ".join(f"`{name.replace('`', chr(39))}`" for name in names)
+    return (
+        f"The procedure's report spelt {counted(len(names), 'reserved name')}: {listed}. What "
+        "stands under such a name in this answer is what the runbook itself put there, never the "
+        "report's value; where it put nothing, the name is absent. All other report fields are as "
+        "the procedure wrote them."
+    )

@@ -1,0 +1,201 @@
+"""Filing the walk and the recording of a run, and the descriptor that says what became of them.
+
+Bridge layer. A ticket that cannot be had costs the ticket, never the answer; the descriptor keeps
+its counters and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from runbook_nb._json import byte_size
+from runbook_nb._text import clip
+from runbook_nb.artifacts import (
+    CHART_WALK_ARTIFACT_KIND,
+    RECORDING_ARTIFACT_KIND,
+    chart_walk_put_input,
+    recording_put_input,
+)
+from runbook_nb.errors import ArtifactError, describe_error
+from runbook_nb.record.projection import ProjectedWalk
+from runbook_nb.record.slots import error_words
+
+if TYPE_CHECKING:
+    from runbook_nb.record.run import Run
+    from runbook_nb.runbook.declare import RecordingOptions
+    from runbook_nb.tools import ToolContext
+
+#: What every walk note says first.
+WALK_NOTE: Final = (
+    "The walk of the run itself, one row per recorded step. The `condition` rows hold the rule, "
+    "the values it compared and the branch it chose: check a verdict there."
+)
+
+#: What every recording note says first.
+RECORDING_NOTE: Final = (
+    "The run's own recording, `{snapshot, events, structure}`. Beyond the walk it holds the "
+    "procedure's structure, its state, its commit log and its recorder's data; of all that, only "
+    "the redaction policy scrubbed anything. `events` is empty by construction: no agent turn took "
+    "place in the run."
+)
+
+NO_STORE: Final = (
+    "no artifact store was attached (give the toolbox artifacts=InMemoryArtifacts(), or another "
+    "store)"
+)
+
+WalkDescriptor = Mapping[str, Any]
+
+
+async def mint_walk(
+    run: Run, projected: ProjectedWalk, ctx: ToolContext, tool_name: str
+) -> dict[str, Any]:
+    """File a run's walk and give its descriptor.
+
+    Parameters
+    ----------
+    run : Run
+    projected : ProjectedWalk
+        The rows to file.
+    ctx : ToolContext
+        Whose store, and whose call id goes on the ticket.
+    tool_name : str
+        For the label.
+
+    Returns
+    -------
+    dict
+        ``ref`` and ``kind`` only when filed; counters and ``note`` always.
+    """
+    ticket: dict[str, Any] = {}
+    reason: str | None = None
+    if not projected.rows:
+        reason = "There was no narrative to file: the run recorded no row."
+    elif not ctx.has_artifacts:
+        reason = f"The rows were recorded but not filed: {NO_STORE}."
+    else:
+        try:
+            put = chart_walk_put_input(
+                [row.to_dict() for row in projected.rows],
+                tool_name=tool_name,
+                tool_call_id=ctx.call_id,
+            )
+            filed = await ctx.artifacts.put(put)
+            ticket = {"ref": filed.meta.ref, "kind": CHART_WALK_ARTIFACT_KIND}
+        except Exception as error:  # whatever a store does, the answer stands
+            reason = (
+                f"Filing the rows failed: {failure_words(run, error)}. Only the ticket was lost."
+            )
+    return {
+        **ticket,
+        "rows": projected.shown,
+        "steps_executed": run.steps_executed,
+        "projection": projected.projection,
+        "shown": projected.shown,
+        "total": projected.total,
+        "complete": projected.complete,
+        "walk_segment": "full",
+        "note": walk_note(projected, reason),
+    }
+
+
+def walk_note(projected: ProjectedWalk, reason: str | None) -> str:
+    """Say what the rows are, what was dropped from them, and why there is no ticket."""
+    parts = [WALK_NOTE]
+    if projected.projection == "control-flow":
+        kept = (
+            "decisions were kept first, then other control flow"
+            if projected.conditions_first
+            else "stages, forks, branches and every decision were kept"
+        )
+        parts.append(
+            f"This is the CONTROL-FLOW projection: {kept}, reads and writes were dropped, "
+            f"{projected.shown} of {projected.total} rows remain."
+        )
+    if reason is not None:
+        parts.append(reason)
+    return " ".join(parts)
+
+
+def failure_words(run: Run, error: BaseException) -> str:
+    """Say a store's error as name and message, with what the policy hides left out."""
+    return clip(run.redactor.text(error_words(describe_error(error))), 300)
+
+
+async def mint_chart_recording(
+    run: Run, policy: RecordingOptions, ctx: ToolContext, tool_name: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """File a run's recording.
+
+    Returns
+    -------
+    fields : dict
+        The ``recording_…`` fields of the descriptor, ``recording_note`` always among them.
+    swept : tuple of str
+        References the store gave up to make room.
+    """
+    if not ctx.has_artifacts:
+        return {"recording_note": f"{RECORDING_NOTE} It was not filed: {NO_STORE}."}, ()
+    try:
+        put = recording_put_input(
+            run.recording().to_dict(),
+            tool_call_id=ctx.call_id,
+            label=policy.label or f"{tool_name} recording",
+        )
+    except Exception as error:  # an unserialisable state, or a view of it that failed
+        return {
+            "recording_note": f"{RECORDING_NOTE} It could not be serialised and was not filed: "
+            f"{_reason(run, error)}. Only the reference was lost, never the answer."
+        }, ()
+    measured = byte_size(put["data"])
+    if measured > policy.max_bytes:
+        return {
+            "recording_bytes": measured,
+            "recording_note": f"{RECORDING_NOTE} It was NOT filed: it measured {measured} bytes "
+            f"and the ceiling is {policy.max_bytes}. Raise walk.recording.max_bytes to file it. It "
+            "was not truncated, because half a commit log under a whole structure draws a picture "
+            "nobody can check.",
+        }, ()
+    try:
+        filed = await ctx.artifacts.put(put)
+    except Exception as error:  # whatever a store does, the answer stands
+        return {
+            "recording_bytes": measured,
+            "recording_note": f"{RECORDING_NOTE} Filing it failed: {failure_words(run, error)}. "
+            "Only the reference was lost; the answer is unaffected.",
+        }, ()
+    return {
+        "recording_ref": filed.meta.ref,
+        "recording_kind": RECORDING_ARTIFACT_KIND,
+        "recording_bytes": filed.meta.bytes,
+        "recording_note": RECORDING_NOTE,
+    }, tuple(swept.ref for swept in filed.swept)
+
+
+def _reason(run: Run, error: Exception) -> str:
+    return str(error) if isinstance(error, ArtifactError) else failure_words(run, error)
+
+
+async def describe_walk(
+    run: Run,
+    *,
+    cap: int,
+    recording: RecordingOptions | None,
+    ctx: ToolContext,
+    tool_name: str,
+) -> dict[str, Any]:
+    """File what a run leaves and give the whole descriptor, in its wire order."""
+    projected = run.walk.project(cap)
+    walk = await mint_walk(run, projected, ctx, tool_name)
+    if recording is None:
+        return walk
+    fields, swept = await mint_chart_recording(run, recording, ctx, tool_name)
+    if walk.get("ref") in swept:
+        # A ticket for something the store no longer has would be a promise nobody can redeem.
+        walk = {key: value for key, value in walk.items() if key not in ("ref", "kind")}
+        walk["note"] = walk_note(
+            projected,
+            "The rows were filed, and given up again by the store to make room for the recording.",
+        )
+    return {**walk, **fields}

@@ -1,0 +1,249 @@
+"""`triage`: a runbook made on the spot for rows one already has.
+
+Bridge layer. It is the long way written out: a source with its coverage, a fan-out with a decider
+per row, a collecting stage, the same bridge. Its walk, ledger and envelope are those of any
+runbook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runbook_nb._text import did_you_mean, listed
+from runbook_nb.chart.builder import flow_chart
+from runbook_nb.chart.model import Chart
+from runbook_nb.chart.validate import is_text
+from runbook_nb.coverage import Items, coverage
+from runbook_nb.errors import DefinitionError
+from runbook_nb.rules import RuleSet
+from runbook_nb.runbook.declare import runbook_as_tool
+from runbook_nb.runbook.envelope import Envelope
+from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS
+from runbook_nb.tools import Toolbox, define_tool
+
+#: Name of the tool that hands over the rows.
+SOURCE_TOOL = "rows"
+
+
+def triage(
+    rows: Any,
+    rules: RuleSet,
+    *,
+    subject: str,
+    source: str,
+    name: str = "triage",
+    description: str | None = None,
+    checked: Items = (),
+    not_checked: Items = (),
+    cannot_cover: Items = (),
+    max_rows: int = DEFAULT_MAX_ROWS,
+    max_branches: int | None = None,
+    rank: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    report: Mapping[str, Any] | None = None,
+    presentation: str = "prose",
+    redact: Any = None,
+    toolbox: Toolbox | None = None,
+) -> Envelope:
+    """Judge rows by a rule set and answer with an envelope.
+
+    Works in a script, in a notebook cell and inside a running event loop.
+
+    Parameters
+    ----------
+    rows : list of mappings or DataFrame
+        One row per subject.
+    rules : RuleSet
+        What judges them; its branches are the verdicts.
+    subject : str
+        Column that names the subject.
+    source : str
+        What the rows are and how many, for the ledger: ``"backup inventory, 3 rows"``.
+    name, description : str
+        The runbook's name, as a tool may be called.
+    checked, not_checked, cannot_cover : list, optional
+        More of the source's ground; what cannot be covered says why.
+    max_rows : int
+        Verdict rows on the answer; `Envelope.to_frame` has all.
+    max_branches : int, optional
+        How many rows are judged; all by default.
+    rank : sequence of str
+        Verdict words, worst first.
+    columns : sequence of str, optional
+        Columns shown beside the verdict; those the rules read by default.
+    report : mapping, optional
+        The answer's own fields.
+    presentation : {"prose", "panel"}
+    redact : Redact or mapping, optional
+    toolbox : Toolbox, optional
+        Whose store keeps the walk; one in memory by default.
+
+    Returns
+    -------
+    Envelope
+
+    Raises
+    ------
+    DefinitionError
+        The rows are no rows, or the subject is no column of them.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Default, Rule
+    >>> posture = RuleSet("health-signal", "v1",
+    ...     [Rule({"age_days": {"gt": 7}}, then="unprotected", label="older than 7 days")],
+    ...     Default("protected", label="within 7 days"))
+    >>> rows = [{"cluster": "a", "age_days": 2}, {"cluster": "b", "age_days": 30}]
+    >>> envelope = triage(rows, posture, subject="cluster", source="inventory, 2 rows")
+    >>> print(envelope)
+    Envelope triage · health-signal v1 · 2 rows (1 protected, 1 unprotected)
+      protected    a  age_days  2
+      unprotected  b  age_days 30
+    checked 2 · not checked 0 · cannot cover 0 · walk 33 rows, complete
+    """
+    if not isinstance(rules, RuleSet):
+        raise DefinitionError(
+            f"triage judges by a RuleSet, not {type(rules).__name__}",
+            where="rules",
+            fix='write rb.RuleSet("name", "v1", rules=[…], default=…)',
+        )
+    items = read_rows(rows)
+    _check_subject(items, subject)
+    shown = list(columns) if columns is not None else columns_read(rules)
+    source_tool = define_tool(
+        name=SOURCE_TOOL,
+        description=f"Hands over the rows: {source}",
+        execute=lambda args: coverage(
+            {"rows": items},
+            checked=[source, *([checked] if isinstance(checked, str) else checked or ())],
+            not_checked=not_checked,
+            cannot_cover=cannot_cover,
+        ),
+    )
+    branch = row_chart(rules)
+
+    def procedure(tools: Any) -> Chart:
+        async def load(scope: Any) -> None:
+            answer = await tools.call(SOURCE_TOOL, {})
+            scope["rows"] = answer["result"]["rows"]
+
+        def collect(scope: Any) -> None:
+            scope["verdicts"] = [
+                {
+                    subject: slot.item.get(subject),
+                    "verdict": slot.value["verdict"],
+                    **{column: slot.item.get(column) for column in shown if column != subject},
+                }
+                for slot in scope["results"]
+                if slot.status == "ok"
+            ]
+            if report:
+                scope["report"] = dict(report)
+
+        return (
+            flow_chart(name, load, id="rows", stage_name="Take the rows")
+            .add_parallel_for_each(
+                "Judge each row",
+                id="each",
+                items=lambda scope: scope["rows"],
+                branch=branch,
+                max_branches=max_branches if max_branches is not None else max(len(items), 1),
+                into="results",
+                subject=subject,
+            )
+            .add_function("Collect", collect, id="collect")
+            .build()
+        )
+
+    runbook = runbook_as_tool(
+        name=name,
+        description=description or f"Judges {source} by {rules.name} {rules.version}.",
+        procedure=procedure,
+        result_kind="verdict/triage",
+        rules=rules,
+        verdicts={"decider": "Verdict", "max_rows": max_rows, "rank": list(rank)},
+        presentation=presentation,
+        redact=redact,
+        composed_of=[SOURCE_TOOL],
+    )
+    box = Toolbox([source_tool, runbook]) if toolbox is None else toolbox
+    if toolbox is not None:
+        box.add(source_tool)
+        box.add(runbook)
+    answer = box.call_sync(name)
+    if not isinstance(answer, Envelope):  # only an absence comes back unwrapped, and rows are rows
+        raise DefinitionError(f"triage gave {type(answer).__name__}, not an envelope")
+    return answer
+
+
+def read_rows(rows: Any) -> list[Any]:
+    """Read rows given as a list of mappings, a tuple, or a DataFrame.
+
+    Raises
+    ------
+    DefinitionError
+        Anything else; a mapping of columns in particular.
+    """
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        return list(rows.to_dict("records"))
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Sequence):
+        raise DefinitionError(
+            f"rows is {type(rows).__name__}, not a list of mappings",
+            where="rows",
+            fix="pass a list with one mapping per subject, or a DataFrame",
+        )
+    for place, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DefinitionError(
+                f"row {place} is {type(row).__name__}, not a mapping of columns to values",
+                where=f"rows[{place}]",
+            )
+    return list(rows)
+
+
+def _check_subject(rows: Sequence[Mapping[Any, Any]], subject: str) -> None:
+    if not is_text(subject):
+        raise DefinitionError(f"subject is {subject!r}, not the name of a column", where="subject")
+    for place, row in enumerate(rows):
+        if subject not in row:
+            raise DefinitionError(
+                f"row {place} has no column {subject!r}, which should name the subject",
+                where="subject",
+                fix=did_you_mean(subject, map(str, row))
+                or f"its columns are {listed(map(str, row))}",
+            )
+
+
+def columns_read(rules: RuleSet) -> list[str]:
+    """Name the columns the filters of a rule set read, in order of first reading.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule
+    >>> rules = [Rule({"a": {"gt": 1}}, "x"), Rule({"b.c": {"eq": 2}}, "y")]
+    >>> columns_read(RuleSet("r", "1", rules))
+    ['a', 'b']
+    """
+    keys: dict[str, None] = {}
+    for rule in rules.rules:
+        if isinstance(rule.when, Mapping):
+            keys.update(dict.fromkeys(rule.when))
+    return list(dict.fromkeys(key.partition(".")[0] for key in keys))
+
+
+def row_chart(rules: RuleSet) -> Chart:
+    """Make the chart one row runs through: take its columns, judge them, keep the verdict."""
+
+    def take(scope: Any) -> None:
+        scope.update({str(key): value for key, value in scope.args["item"].items()})
+
+    def keep(word: str) -> Any:
+        return lambda scope: scope.set("verdict", word)
+
+    decider = flow_chart("Take one row", take, id="take").add_decider(
+        "Verdict", rules=rules, id="verdict"
+    )
+    for word in rules.branches:
+        decider = decider.branch(word, keep(word))
+    return decider.end().build()

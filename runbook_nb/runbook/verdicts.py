@@ -1,0 +1,336 @@
+"""Verdict rows: reading them off a procedure's state, counting, capping, and the table for models.
+
+Bridge layer. Rows are the author's own; they are read leniently, because the run already
+happened, and what could not be read as a row is counted and said. One cap serves the structured
+list and the rendered table, and every number comes from the same `Rowset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._json import WireReport, canonical, to_wire
+from runbook_nb._text import MISSING_CELL
+from runbook_nb.errors import DefinitionError
+from runbook_nb.record.slots import Slot
+
+#: The reserved verdict word: no classification was reached.
+DECLINED_VERDICT: Final = "declined"
+
+#: Rows an answer shows at most, unless told otherwise.
+DEFAULT_MAX_ROWS: Final = 50
+
+#: Prefix of a result kind that asks for the verdict projection.
+VERDICT_KIND_PREFIX: Final = "verdict/"
+
+#: Goes with a rendered table: the model's words are the only place the rows appear.
+VERDICT_RENDER_NOTE: Final = (
+    "The table above was rendered from the very rows in `verdicts`. Put it into the answer "
+    "VERBATIM. Never retype an identifier: one that only looks right matches nothing."
+)
+
+#: Goes with rows that the host draws itself, in place of a table.
+PANEL_RENDER_NOTE: Final = (
+    "The reader already has the rows of `verdicts` on screen. Do not repeat them in the answer in "
+    "any form: no table, no bullets, no one sentence per row. Where the answer names a row, quote "
+    "the evidence sentence that row carries VERBATIM. Cite only values that carry the finding, "
+    "copied byte-for-byte."
+)
+
+#: Stands for the table of a rowset without rows.
+NO_ROWS_TABLE: Final = "There are no rows: nothing was assessed."
+
+PRESENTATIONS: Final = ("prose", "panel")
+
+VerdictRow = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts(Immutable):
+    """How a runbook's verdict rows are projected.
+
+    Attributes
+    ----------
+    decider : str
+        Id or name of the decider whose branches name the verdicts.
+    max_rows : int
+        One cap for the list and the table.
+    rank : tuple of str
+        Verdict words, worst first; rows are sorted by it before the cap. Empty: the procedure's
+        own order.
+    units : mapping
+        Column -> unit, shown in headings.
+
+    Examples
+    --------
+    >>> Verdicts(decider="Protection posture", rank=("unprotected",)).max_rows
+    50
+    """
+
+    decider: str
+    max_rows: int = DEFAULT_MAX_ROWS
+    rank: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=FrozenDict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rowset(Immutable):
+    """All the rows a procedure wrote that can be read, with what could not.
+
+    Attributes
+    ----------
+    rows : tuple of FrozenDict
+        Every valid row, converted for JSON, in the order shown.
+    dropped : int
+        Entries that were no rows.
+    unreadable : str or None
+        Type name of a ``verdicts`` value that was no list at all.
+    replaced : mapping
+        Type name -> how many cell values had to be replaced by it.
+    """
+
+    rows: tuple[FrozenDict, ...] = ()
+    dropped: int = 0
+    unreadable: str | None = None
+    replaced: Mapping[str, int] = field(default_factory=FrozenDict)
+
+    @property
+    def declined(self) -> int:
+        """How many rows reached no classification, also beyond any cap."""
+        return sum(1 for row in self.rows if row["verdict"] == DECLINED_VERDICT)
+
+    def counts(self) -> dict[str, int]:
+        """How many rows have each verdict, in order of first appearance."""
+        counts: dict[str, int] = {}
+        for row in self.rows:
+            counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
+        return counts
+
+
+def read_rowset(value: Any, rank: Sequence[str] = ()) -> Rowset:
+    """Read what a procedure left under ``verdicts``.
+
+    Parameters
+    ----------
+    value : object
+        A list or tuple of mappings, or a DataFrame; None is no rows.
+    rank : sequence of str
+        Verdict words, worst first; unranked words come after, in their order.
+
+    Returns
+    -------
+    Rowset
+        Entries without a text ``verdict`` are dropped and counted; a value that is no list of
+        rows gives no rows and its type name.
+
+    Examples
+    --------
+    >>> rowset = read_rowset([{"verdict": "ok"}, {"x": 1}, "s"])
+    >>> len(rowset.rows), rowset.dropped
+    (1, 2)
+    """
+    if value is None:
+        return Rowset()
+    if not isinstance(value, list | tuple):
+        records = _records(value)
+        if records is None:
+            return Rowset(unreadable=type(value).__name__.removeprefix("Frozen").lower())
+        value = records
+    report = WireReport()
+    rows, dropped = [], 0
+    for entry in value:
+        row = entry.value if isinstance(entry, Slot) else entry
+        if isinstance(row, Mapping) and isinstance(row.get("verdict"), str):
+            rows.append(FrozenDict(to_wire(row, report)))
+        else:
+            dropped += 1
+    if rank:
+        order = {word: place for place, word in enumerate(rank)}
+        rows.sort(key=lambda row: order.get(row["verdict"], len(order)))
+    return Rowset(rows=tuple(rows), dropped=dropped, replaced=FrozenDict(report.replaced))
+
+
+def _records(value: Any) -> list[Any] | None:
+    """Give the rows of a DataFrame, recognised without importing pandas; None for anything else."""
+    module = type(value).__module__.partition(".")[0]
+    if module not in ("pandas", "polars"):
+        return None
+    if module == "polars" and hasattr(value, "to_dicts"):
+        return list(value.to_dicts())
+    if hasattr(value, "columns") and hasattr(value, "to_dict"):
+        return list(value.to_dict("records"))
+    return None
+
+
+def verdict_rows_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Read the verdict rows off a final state.
+
+    Examples
+    --------
+    >>> verdict_rows_of({"verdicts": [{"verdict": "ok", "subject": "a"}]})
+    [{'verdict': 'ok', 'subject': 'a'}]
+    >>> verdict_rows_of({})
+    []
+    """
+    return [dict(row) for row in read_rowset(state.get("verdicts")).rows]
+
+
+def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = None) -> str:
+    """Render rows as the Markdown table that goes to a model.
+
+    The first row names the columns. Missing values show as a dash, zero as zero.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Exactly the rows shown.
+    total : int, optional
+        How many there are in all; when more, a last line says so.
+
+    Examples
+    --------
+    >>> print(render_verdict_table([{"a": 1, "verdict": "x"}], total=2))
+    | a | verdict |
+    |---|---|
+    | 1 | x |
+    <BLANKLINE>
+    1 of 2 rows shown; 1 more rows are not in this table.
+    """
+    if not rows:
+        return NO_ROWS_TABLE
+    columns = list(rows[0])
+    lines = [
+        "| " + " | ".join(_escaped(str(column)) for column in columns) + " |",
+        "|" + "---|" * len(columns),
+    ]
+    lines += [
+        "| " + " | ".join(cell_text(row.get(column)) for column in columns) + " |" for row in rows
+    ]
+    if total is not None and total > len(rows):
+        left = total - len(rows)
+        lines += ["", f"{len(rows)} of {total} rows shown; {left} more rows are not in this table."]
+    return "\n".join(lines)
+
+
+def cell_text(value: Any) -> str:
+    r"""Write one cell of the verdict table.
+
+    Examples
+    --------
+    >>> [cell_text(v) for v in (None, "", True, 0, 2.0, "a|b", [1, {"x": 2}])]
+    ['—', '—', 'yes', '0', '2.0', 'a\\|b', '[1,{"x":2}]']
+    """
+    plain = to_wire(value)
+    if plain is None or plain == "":
+        return MISSING_CELL
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
+    if isinstance(plain, dict | list):
+        return _escaped(canonical(plain) if _sorted_by_type(value) else _compact(plain))
+    return _escaped(str(plain))
+
+
+def _sorted_by_type(value: Any) -> bool:
+    return isinstance(value, set | frozenset)
+
+
+def _compact(value: Any) -> str:
+    from runbook_nb._json import encode
+
+    return encode(value)
+
+
+def _escaped(text: str) -> str:
+    for newline in ("\r\n", "\r", "\n"):
+        text = text.replace(newline, " ")
+    return text.replace("|", "\\|")
+
+
+def projection_of(
+    rowset: Rowset, *, max_rows: int, presentation: str, meanings: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Give the projection's keys of an answer, in their order.
+
+    Parameters
+    ----------
+    rowset : Rowset
+    max_rows : int
+        One cap for list and table.
+    presentation : {"prose", "panel"}
+        Who draws the rows: the model's words, or the host.
+    meanings : mapping or None
+        Verdict -> meaning; left out when there is none.
+    """
+    shown = list(rowset.rows[:max_rows])
+    total = len(rowset.rows)
+    projection: dict[str, Any] = {
+        "verdicts": shown,
+        "rows_shown": len(shown),
+        "rows_total": total,
+        "rows_complete": len(shown) == total,
+    }
+    if presentation == "prose":
+        projection["table"] = render_verdict_table(shown, total)
+        projection["render_note"] = VERDICT_RENDER_NOTE
+    else:
+        projection["render_note"] = PANEL_RENDER_NOTE
+    if meanings:
+        projection["verdict_meanings"] = dict(meanings)
+    return projection
+
+
+#: Every key a verdict-kind answer may hold; all are reserved in such a run.
+PROJECTION_KEYS: Final = (
+    "verdicts",
+    "rows_shown",
+    "rows_total",
+    "rows_complete",
+    "table",
+    "render_note",
+    "verdict_meanings",
+)
+
+
+def as_verdicts(given: Verdicts | Mapping[str, Any] | None, where: str) -> Verdicts | None:
+    """Read and check the ``verdicts`` option.
+
+    Raises
+    ------
+    DefinitionError
+        Naming ``verdicts.decider``, ``verdicts.max_rows`` or the misspelt key.
+    """
+    from runbook_nb.runbook.declare import read_options
+
+    if given is None:
+        return None
+    options = read_options(
+        given, Verdicts, ("decider", "max_rows", "rank", "units"), f"{where}: verdicts"
+    )
+    decider = options.get("decider")
+    if not isinstance(decider, str) or not decider.strip():
+        raise DefinitionError(
+            f"{where}: verdicts.decider is {decider!r}, not the id or name of a decider",
+            where="verdicts.decider",
+        )
+    max_rows = options.get("max_rows", DEFAULT_MAX_ROWS)
+    if type(max_rows) is not int or max_rows < 1:
+        raise DefinitionError(
+            f"{where}: verdicts.max_rows is {max_rows!r}, not a whole number from 1",
+            where="verdicts.max_rows",
+        )
+    rank = options.get("rank", ())
+    if isinstance(rank, str) or any(not isinstance(word, str) for word in rank):
+        raise DefinitionError(
+            f"{where}: verdicts.rank is {rank!r}, not a list of verdict words",
+            where="verdicts.rank",
+        )
+    units = options.get("units", {})
+    if not isinstance(units, Mapping):
+        raise DefinitionError(
+            f"{where}: verdicts.units is {units!r}, not a mapping of columns to units",
+            where="verdicts.units",
+        )
+    return Verdicts(decider=decider, max_rows=max_rows, rank=tuple(rank), units=FrozenDict(units))
