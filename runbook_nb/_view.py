@@ -192,6 +192,94 @@ class FlowLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GraphLine:
+    """One line beside an edge: how many took it, why, or the author's sentence for that."""
+
+    kind: Literal["count", "condition", "label"]
+    text: Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
+    """One node of a `Graph`.
+
+    Attributes
+    ----------
+    key : str
+        Unique in the graph, and the ``key`` of the outline's line about the same thing.
+    title, second : Cell
+        Its name, and what is said under it.
+    kind : str
+        ``folded`` stands for several nodes, ``gap`` for subjects that ended without an outcome,
+        ``note`` for a remark hung on a node.
+    state : str
+        What became of it; ``declared`` when nothing has run.
+    role : str or None
+        For a branch, the role of its word; for any other node, a state that has one.
+    """
+
+    key: str
+    title: Cell
+    second: Cell = ""
+    kind: Literal["stage", "decider", "fan_out", "branch", "folded", "gap", "note"] = "stage"
+    state: Literal["ran", "not_taken", "not_reached", "failed", "declared"] = "declared"
+    role: Role | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphEdge:
+    """One edge of a `Graph`, by the keys of its nodes.
+
+    Attributes
+    ----------
+    source, target : str
+    state : str
+        ``taken`` only for a recorded transition; ``gap`` leads to subjects without an outcome or
+        to a note.
+    role : str or None
+        The role of the verdict it leads to.
+    lines : tuple of GraphLine
+        What is said beside it.
+    default : bool
+        Whether the decider takes it when nothing else matched.
+    """
+
+    source: str
+    target: str
+    state: Literal["taken", "not_taken", "declared", "gap"] = "declared"
+    role: Role | None = None
+    lines: tuple[GraphLine, ...] = ()
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphGroup:
+    """The nodes drawn inside one frame; ``parent`` is the key of the group around it, if any."""
+
+    key: str
+    members: tuple[str, ...]
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A flowchart as data: what there is, how it hangs together, what became of it.
+
+    Attributes
+    ----------
+    nodes, edges, groups : tuple
+        In the order they are drawn; a node is in at most one group.
+    direction : {"TB", "LR"}
+        Which way it would best run; a chart too wide to run sideways runs down.
+    """
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...] = ()
+    groups: tuple[GraphGroup, ...] = ()
+    direction: Literal["TB", "LR"] = "TB"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """What ran, as an outline.
 
@@ -203,11 +291,14 @@ class Flow:
         One sentence saying what happened, for readers who cannot see a picture.
     notes : tuple of str
         What was folded or left out.
+    graph : Graph or None
+        The same as a picture would show it; None where there is nothing to draw.
     """
 
     lines: tuple[FlowLine, ...]
     summary: str = ""
     notes: tuple[str, ...] = ()
+    graph: Graph | None = None
 
 
 Part = Table | Facts | Prose | Flow
