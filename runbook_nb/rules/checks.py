@@ -28,7 +28,7 @@ from runbook_nb.rules.kinds import (
     plain,
 )
 from runbook_nb.rules.model import Default, OnUnreadable, Outside, Rule, Unreadable
-from runbook_nb.rules.operators import ALIASES, OPERATORS, PRESENCE, compile_pattern
+from runbook_nb.rules.operators import ALIASES, ELSEWHERE, OPERATORS, PRESENCE, compile_pattern
 from runbook_nb.rules.written import BROKEN
 
 #: Longest list a threshold may be, or hold.
@@ -209,13 +209,20 @@ def _ops(key: Any, ops: Any, where: str, report: Report) -> Any:
         op = ALIASES.get(written, written) if isinstance(written, str) else written
         here = at(where, written)
         if op not in OPERATORS:
-            near = did_you_mean(op, (*OPERATORS, *ALIASES)) if isinstance(op, str) else None
-            report.add("is not an operator", here, near or f"use one of {listed(OPERATORS, 'or')}")
+            report.add("is not an operator", here, _operator_fix(op))
         elif op in checked:
             report.add("is there twice", here, "keep one of the two spellings")
         else:
             checked[op] = check_threshold(op, threshold, here, report)
     return FrozenDict(checked)
+
+
+def _operator_fix(op: Any) -> str:
+    near = None
+    if isinstance(op, str):
+        meant = ELSEWHERE.get(op.lower())
+        near = f"did you mean {meant!r}?" if meant else did_you_mean(op, (*OPERATORS, *ALIASES))
+    return near or f"use one of {listed(OPERATORS, 'or')}"
 
 
 def check_threshold(op: str, threshold: Any, where: str, report: Report) -> Any:

@@ -150,11 +150,11 @@ def kind_words(value: Any) -> str:
     Examples
     --------
     >>> kind_words(7), kind_words(b"")
-    ('a number', 'a bytes object')
+    ('a number', 'a value of type bytes')
     """
     value = plain(value)
     kind = kind_of(value)
-    return KIND_WORDS[kind] if kind in KIND_WORDS else f"a {type(value).__name__} object"
+    return KIND_WORDS[kind] if kind in KIND_WORDS else f"a value of type {type(value).__name__}"
 
 
 def compare_numbers(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> bool:

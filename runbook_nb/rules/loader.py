@@ -28,6 +28,10 @@ MAX_TEXT: Final = 1_000_000
 #: How deep a text may nest.
 MAX_DEPTH: Final = 32
 
+# Texts with one of these are written in double quotes, where each has an escape: the plain and
+# the single-quoted form fold some of them into spaces.
+_BREAKS: Final = re.compile("[\n\r\x85\u2028\u2029\ufeff]")
+
 _FORMATS: Final = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 # The scalars of the YAML 1.2 core schema.
@@ -183,7 +187,8 @@ class _Yaml(_Builder):
             raise _Bad(said, mark.line + 1 if mark else None) from None
         except yaml.reader.ReaderError as error:
             line = self._text.count("\n", 0, error.position) + 1
-            raise _Bad(f"the character U+{ord(error.character):04X} is not allowed", line) from None
+            code = error.character if isinstance(error.character, int) else ord(error.character)
+            raise _Bad(f"the character U+{code:04X} is not allowed", line) from None
         return self.parsed
 
     def _value(self, event: Any, where: str, depth: int) -> Any:
@@ -201,7 +206,8 @@ class _Yaml(_Builder):
                 items.append(self._value(following, f"{where}[{len(items)}]", depth + 1))
             return items
         self._refuse_tag(event, line)
-        return _resolve(event.value, line) if event.implicit[0] else event.value
+        plain = event.implicit[0] and event.tag is None  # "!" says that a plain scalar is text
+        return _resolve(event.value, line) if plain else event.value
 
     def _mapping(self, where: str, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -382,6 +388,12 @@ def write_yaml(document: dict[str, Any]) -> str:
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
+
+        def represent_str(self, data: str) -> Any:
+            style = '"' if _BREAKS.search(data) else None
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+    Dumper.add_representer(str, Dumper.represent_str)
 
     for tag, pattern, first in (
         ("tag:yaml.org,2002:null", _NULL, ["n", "N", "~", ""]),

@@ -205,7 +205,7 @@ def _kind_words(actual: Any) -> str:
     try:
         return kind_words(actual)
     except Exception:
-        return f"a {type(actual).__name__} object"
+        return f"a value of type {type(actual).__name__}"
 
 
 def _note(place: _Place, one: _Seen, hide: Hider | None) -> Note | None:

@@ -217,6 +217,31 @@ OPERATORS: Final = tuple(COMPILERS)
 #: Other spellings that are accepted.
 ALIASES: Final = {"notIn": "not_in"}
 
+#: How operators are spelt elsewhere -> what is meant by it here.
+ELSEWHERE: Final = {
+    "=": "eq",
+    "==": "eq",
+    "is": "eq",
+    "equals": "eq",
+    "!=": "ne",
+    "<>": "ne",
+    "neq": "ne",
+    "not": "ne",
+    ">": "gt",
+    ">=": "gte",
+    "<": "lt",
+    "<=": "lte",
+    "min": "gte",
+    "max": "lte",
+    "nin": "not_in",
+    "present": "exists",
+    "null": "is_null",
+    "range": "between",
+    "includes": "contains",
+    "prefix": "starts_with",
+    "regex": "matches",
+}
+
 #: Operator -> the name it has in published evidence, where that differs.
 PUBLISHED: Final = {"not_in": "notIn"}
 

@@ -1,0 +1,184 @@
+"""What a run as a whole says about its limits."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from runbook_nb.rules import Outside, Rule, RuleSet, judge_facts, notes_of
+
+DAY = dt.date.fromisoformat("2026-01-02")
+NAIVE = dt.datetime.fromisoformat("2026-01-02T00:00:00")
+AWARE = NAIVE.replace(tzinfo=dt.UTC)
+
+
+def rule_set(when, unit=None, **more):
+    return RuleSet("r", "1", [Rule(when, "x", unit=unit)], "y", **more)
+
+
+def notes(rules, values, hide=None):
+    return notes_of((judge_facts(rules, {"k": value}) for value in values), hide)
+
+
+def only(*args, **kwargs):
+    (note,) = notes(*args, **kwargs)
+    return note
+
+
+def test_a_limit_of_the_wrong_type_is_noted_with_both_types():
+    note = only(rule_set({"k": {"gt": 7}}), ["1", "2", "3"])
+    assert (note.kind, note.rule_index, note.key) == ("type_mismatch", 0, "k")
+    assert note.what == (
+        "rule 1 of r 1: k > 7 could never be judged, all 3 values are text, not a number"
+    )
+    assert note.why == "turn the text into a number before judging"
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "fix"),
+    [
+        (
+            NAIVE,
+            DAY,
+            "make both sides a datetime without a zone, or give the limit as a date",
+        ),
+        (DAY, AWARE, "make both sides a date, or give the limit as a datetime with a zone"),
+        (
+            AWARE,
+            NAIVE,
+            "give both sides a zone: a time without one has no fixed place among those with one",
+        ),
+        (7, True, "make the values a number before judging, or give the limit as true or false"),
+        ("7", 7, "make the values text before judging, or give the limit as a number"),
+    ],
+)
+def test_the_fix_fits_the_pair_of_types(limit, value, fix):
+    assert only(rule_set({"k": {"eq": limit}}), [value]).why == fix
+
+
+def test_one_value_that_could_be_compared_is_enough_for_silence():
+    assert notes(rule_set({"k": {"gt": 7}}), ["1", "2", 3]) == ()
+    assert notes(rule_set({"k": {"gt": 7}}), ["1", None]) == ()
+
+
+def test_missing_values_are_not_of_the_wrong_type():
+    assert notes(rule_set({"k": {"gt": 7}}), [None, float("nan")]) == ()
+
+
+def test_several_wrong_types_are_listed_and_capped():
+    note = only(rule_set({"k": {"gt": 7}}), ["1", True, [1], {"a": 1}, b""])
+    assert "all 5 values are text, true or false, a list or others, not a number" in note.what
+    assert note.why == "make every value a number before judging"
+
+
+def test_elements_and_containers_are_named():
+    assert "not a number or text" in only(rule_set({"k": {"in": [1, "a"]}}), [True]).what
+    assert "not text or a list of text" in only(rule_set({"k": {"contains": "a"}}), [5]).what
+
+
+def test_a_rule_that_was_never_tried_gets_no_note():
+    rules = RuleSet("r", "1", [Rule({"a": {"eq": 1}}, "x"), Rule({"k": {"gt": 7}}, "y")], "z")
+    assert notes_of(judge_facts(rules, {"a": 1, "k": "1"}) for _ in range(20)) == ()
+
+
+def test_ground_outside_is_watched_too():
+    rules = rule_set(
+        {"k": {"gt": 7}}, outside=[Outside({"os": {"eq": 1}}, "hosts on x", "no data")]
+    )
+    (note,) = notes_of(judge_facts(rules, {"os": "1", "k": 1}) for _ in range(3))
+    assert note.rule_index is None
+    assert note.what.startswith("the ground outside of r 1: os = 1 could never be judged")
+
+
+@pytest.mark.parametrize(
+    ("op", "limit", "values", "side"),
+    [
+        ("lt", 5, [n / 20 for n in range(12)], "below"),
+        ("lt", 5, range(5, 17), "at or above"),
+        ("lte", 5, range(6, 18), "above"),
+        ("lte", 16, range(5, 17), "at or below"),
+        ("gt", 95, [n / 20 for n in range(12)], "at or below"),
+        ("gt", 1, range(5, 17), "above"),
+        ("gte", 5, range(5, 17), "at or above"),
+        ("gte", 95, [n / 20 for n in range(12)], "below"),
+    ],
+)
+def test_a_limit_nobody_crosses_is_noted(op, limit, values, side):
+    values = list(values)
+    note = only(rule_set({"k": {op: limit}}, unit="percent"), values)
+    assert note.kind == "one_side"
+    assert note.what == (
+        f"rule 1 of r 1: all 12 values of k ({values[0]} … {values[-1]}) lie {side} "
+        f"the limit {limit} percent"
+    )
+    assert "percent" in note.why
+
+
+def test_one_value_on_the_other_side_is_enough_for_silence():
+    assert notes(rule_set({"k": {"lt": 5}}, unit="percent"), [*range(5), *range(5, 15)]) == ()
+
+
+def test_fewer_than_ten_numbers_prove_nothing():
+    nine = [n / 20 for n in range(9)]
+    rules = rule_set({"k": {"lt": 5}}, unit="percent")
+    assert notes(rules, [*nine, None, None, "x"]) == ()
+    assert len(notes(rules, [*nine, None, 0.1])) == 1
+
+
+def test_only_limits_with_a_unit_are_watched():
+    values = [n / 20 for n in range(12)]
+    assert notes(rule_set({"k": {"lt": 5}}), values) == ()
+    assert notes(rule_set({"k": {"lt": 5}}, unit={"k": "%"}), values) != ()
+    assert notes(rule_set({"k": {"eq": 5}}, unit="%"), values) == ()
+    assert notes(rule_set({"k": {"gt": DAY}}, unit="day"), [DAY] * 12) == ()
+
+
+def test_numbers_of_all_types_are_measured_together():
+    values = [Decimal("0.5"), 0.25, 1, 10**30, *[2] * 8]
+    note = only(rule_set({"k": {"gt": 0}}, unit="s"), values)
+    assert f"(0.25 … {10**30})" in note.what
+
+
+def test_hidden_keys_keep_values_and_limits_hidden():
+    class Hide:
+        def hides_key(self, key):
+            return key == "k"
+
+        def scrub(self, value):
+            return value
+
+    values = [n / 20 for n in range(12)]
+    note = only(rule_set({"k": {"lt": 5}}, unit="percent"), values, Hide())
+    assert note.what == "rule 1 of r 1: all 12 values of k lie below the limit"
+    assert "7" not in only(rule_set({"k": {"gt": 7}}), ["a"], Hide()).what.replace("rule 1", "")
+
+
+def test_copies_of_a_rule_set_are_counted_as_one():
+    rules = rule_set({"k": {"lt": 5}}, unit="percent")
+    copy = RuleSet.from_dict(rules.to_dict())
+    judged = [judge_facts(one, {"k": n / 20}) for one in (rules, copy) for n in range(6)]
+    (note,) = notes_of(judged)
+    assert "all 12 values" in note.what
+
+
+def test_memory_is_bounded_by_conditions_not_by_subjects():
+    rules = rule_set({"k": {"lt": 5}}, unit="percent")
+    seen = 0
+
+    def judged():
+        nonlocal seen
+        for n in range(5000):
+            seen += 1
+            yield judge_facts(rules, {"k": n / 5000})
+
+    (note,) = notes_of(judged())
+    assert seen == 5000
+    assert "all 5000 values of k (0.0 … 0.9998)" in note.what
+
+
+def test_notes_come_in_the_order_in_which_conditions_were_met():
+    rules = RuleSet("r", "1", [Rule({"b": {"gt": 1}, "a": {"gt": 1}}, "x")], unreadable="skip")
+    found = notes_of([judge_facts(rules, {"a": "x", "b": "x"})])
+    assert [note.key for note in found] == ["b", "a"]
