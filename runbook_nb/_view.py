@@ -10,12 +10,18 @@ data apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-#: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; the rest are
-#: outcomes that are not verdicts, and ``plain``.
-Role = Literal["a", "b", "c", "d", "declined", "failed", "not_reached", "absent", "plain"]
+#: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; then come outcomes
+#: that are not verdicts, results of asking (``yes`` … ``unreadable``), states of a step, and at
+#: last ``quiet``, words that are said in a low voice, and ``plain``.
+Verdict = Literal["a", "b", "c", "d", "declined"]
+Outcome = Literal["failed", "not_reached", "absent", "unchanged"]
+Asked = Literal["yes", "no", "idle", "unreadable"]
+Step = Literal["completed", "stuck", "pending", "skipped", "refused", "current"]
+Role = Verdict | Outcome | Asked | Step | Literal["quiet", "plain"]
 
 VERDICT_ROLES: tuple[Role, ...] = ("a", "b", "c", "d")
 
@@ -30,10 +36,13 @@ class Data:
         Shown by `runbook_nb._text.show`; None and the empty text read as "not recorded".
     unit : str or None
         Unit declared by the author, shown after the number.
+    tone : {"plain", "strong", "dim"}
+        How loud a rich view says it: ``strong`` for what decides, ``dim`` for what did not change.
     """
 
     value: Any
     unit: str | None = None
+    tone: Literal["plain", "strong", "dim"] = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +67,22 @@ class Column:
 
     Attributes
     ----------
-    head : str or Data
+    head : str, Data or Badge
         Its heading (`Data` when the name came from outside).
     align : {"left", "right"}
         Right only when all its values are numbers.
     in_text : {"bare", "labelled", "joined", "hidden"}
         In plain text the cell stands alone, after its heading (``age 30``), right behind the cell
         before it (``age_days 30`` from two columns), or not at all.
+    equation : bool
+        Its cells read key, actual, operator, limit; a rich view sets the actuals of one key right
+        under each other, so that the operators line up.
     """
 
-    head: str | Data
+    head: str | Data | Badge
     align: Literal["left", "right"] = "left"
     in_text: Literal["bare", "labelled", "joined", "hidden"] = "bare"
+    equation: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +136,8 @@ class Table:
         Headings between rows, by ascending ``start``.
     details : tuple of Detail
         Lines under rows.
+    strong_rows : tuple of int
+        Places of the rows a rich view emphasises.
     """
 
     columns: tuple[Column, ...]
@@ -133,6 +148,7 @@ class Table:
     empty: str = "no rows"
     groups: tuple[Group, ...] = ()
     details: tuple[Detail, ...] = ()
+    strong_rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +330,7 @@ class Section:
         Empty for a group without a heading.
     parts : tuple
         What it holds.
-    note : str
+    note : Cell
         Qualifies the label (``"3 of 3 shown"``).
     in_text : bool
         Whether plain text, which is short by law, shows it. Markdown and rich views always do.
@@ -322,7 +338,7 @@ class Section:
 
     label: str
     parts: tuple[Part, ...]
-    note: str = ""
+    note: Cell = ""
     in_text: bool = True
 
 
@@ -338,7 +354,7 @@ class Card:
         What became of it, said right after the name (``"failed at collect: KeyError"``).
     qualifiers : tuple of str
         Short facts that qualify the name (``"health-signal v1"``).
-    eyebrow : tuple of str
+    eyebrow : tuple of Cell
         The same facts in full words (``"rules health-signal v1"``), for where they stand on a
         line of their own; empty when ``qualifiers`` do for both.
     headline : str
@@ -353,6 +369,15 @@ class Card:
         Last facts, shown on one line of plain text (``"checked 2"``).
     remarks : tuple of str
         Sentences plain text puts on lines of their own at the very end.
+    heading : Cell
+        What a rich view says in place of ``state``, ``headline`` and ``tail``; empty when those
+        do. Badges in it are set as large as the counted ones.
+    foot : Cell
+        Last line of a rich view in place of ``closing`` and ``remarks``; None when those do.
+    payload : callable or None
+        Gives the machine-readable form of what is shown, of at most so many bytes (None: of any
+        size); None when there is no such form or it does not fit. It is asked only by renderers
+        that carry one.
     """
 
     kind: str
@@ -364,8 +389,13 @@ class Card:
     closing: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     state: str = ""
-    eyebrow: tuple[str, ...] = ()
+    eyebrow: tuple[Cell, ...] = ()
     tail: str = ""
+    heading: Cell = ""
+    foot: Cell = None
+    payload: Callable[[int | None], Mapping[str, Any] | None] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 @runtime_checkable

@@ -33,8 +33,10 @@ _NO_SPACE_BEFORE = (" ", ",", ".", ";", ":", ")", "!", "?", "%")
 _NO_SPACE_AFTER = (" ", "(")
 
 
-def run_text(run: Run) -> str:
+def run_text(run: Run, longest: int | None = None) -> str:
     """Write one run of a cell; what cannot be written is named by its type.
+
+    Data longer than ``longest`` characters, by default the setting ``max_cell``, is cut.
 
     Examples
     --------
@@ -45,7 +47,7 @@ def run_text(run: Run) -> str:
     """
     try:
         if isinstance(run, Data):
-            return _data_text(run)
+            return _data_text(run, settings.max_cell if longest is None else longest)
         if isinstance(run, Badge):
             word = run_text(run.word)
             return word if run.count is None else f"{run_text(run.count)} {word}"
@@ -54,7 +56,7 @@ def run_text(run: Run) -> str:
         return f"<{type(run).__name__}>"
 
 
-def _data_text(data: Data) -> str:
+def _data_text(data: Data, longest: int) -> str:
     value = data.value
     if is_missing(data):
         return MISSING_CELL
@@ -64,7 +66,7 @@ def _data_text(data: Data) -> str:
     except Exception:
         text = f"<{visible(type(value).__name__)}>"
     unit = "" if data.unit is None else f" {run_text(data.unit)}"
-    return clip(text, settings.max_cell) + unit
+    return clip(text, longest) + unit
 
 
 def cell_text(cell: Cell, write: Callable[[Run], str] = run_text) -> str:
@@ -87,14 +89,21 @@ def cell_text(cell: Cell, write: Callable[[Run], str] = run_text) -> str:
     text, before = "", None
     for run in runs_of(cell):
         written = write(run)
-        if written and text and _spaced(before, run):
+        if written and text and spaced(before, run):
             text += " "
         if written:
             text, before = text + written, run
     return text
 
 
-def _spaced(before: Any, after: Any) -> bool:
+def spaced(before: Any, after: Any) -> bool:
+    """Tell whether a space goes between two runs of a cell.
+
+    Examples
+    --------
+    >>> spaced("rule", Data(value=2)), spaced(Data(value=2), ", taken")
+    (True, False)
+    """
     ours_before = type(before) is str and before.endswith(_NO_SPACE_AFTER)
     ours_after = type(after) is str and after.startswith(_NO_SPACE_BEFORE)
     return not (ours_before or ours_after)
