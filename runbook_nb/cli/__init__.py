@@ -1,0 +1,1 @@
+"""The ``runbook-nb`` command."""

@@ -1,0 +1,154 @@
+"""The commands themselves.
+
+Command line layer. Everything a command needs beyond its options is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+
+import typer
+
+from runbook_nb._version import __version__
+from runbook_nb.cli.main import ANSWERED, NO_ANSWER, PROGRAM, USAGE, one_line, say_error
+from runbook_nb.errors import DefinitionError, RunbookError
+
+if TYPE_CHECKING:
+    from runbook_nb import Toolbox
+
+#: What wrong usage raises. Typer has it from one package or another, and names its child only.
+_USAGE_ERROR: Final = cast(
+    "type[typer.BadParameter]",
+    next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "UsageError"),
+)
+
+#: Where the demonstration writes unless told otherwise.
+DEMO_FOLDER: Final = Path("runbook-nb-demo")
+
+app = typer.Typer(
+    name=PROGRAM,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Triage runbooks whose answers can be checked.",
+    epilog="Exit status: 0 an answer was given; 2 wrong usage, nothing has run; "
+    "3 no answer, because the run failed or there was nothing to judge.",
+)
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run a command with the arguments given, and give its exit status."""
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except _USAGE_ERROR as error:
+        words = " ".join(error.format_message().split()).rstrip(".")
+        say_error(f"{words}; see {PROGRAM} --help")
+        return USAGE
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    return status if isinstance(status, int) else ANSWERED
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Show the help when no command is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _read_as_of(text: str | None) -> date | None:
+    from runbook_nb.examples.certificates import read_date
+
+    if text is None:
+        return None
+    try:
+        return read_date(text)
+    except DefinitionError as error:
+        raise typer.BadParameter(one_line(error), param_hint="--as-of") from None
+
+
+@app.command()
+def demo(
+    as_of: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="The date to judge at, as 2026-11-29; today by default."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", file_okay=False, help="The folder to write to.")
+    ] = DEMO_FOLDER,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A PEM file; that of the installed certifi by default."),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Judge the root certificates of this machine, and show the answer with its evidence.
+
+    Writes envelope.json (the answer with the evidence behind it) and certificates.md (the answer
+    for a ticket). The same date and the same bundle give the same bytes.
+    """
+    from runbook_nb import Envelope, settings
+    from runbook_nb._ids import SeededIds
+    from runbook_nb.coverage.views import absence_view
+    from runbook_nb.examples import certificates
+
+    day = _read_as_of(as_of) or settings.clock().date()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"the folder {str(out)!r} cannot be made: {error.strerror}", param_hint="--out"
+        ) from None
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    with settings(clock=lambda: midnight, ids=SeededIds(f"demo {day}")):
+        answer = _call(certificates.toolbox(bundle), certificates.NAME, day)
+        if not isinstance(answer, Envelope):
+            say_error(absence_view(answer, certificates.NAME).headline)
+            raise typer.Exit(NO_ANSWER)
+        written = [
+            _write(out / "envelope.json", answer.to_json(dossier=True, indent=1)),
+            _write(out / "certificates.md", answer.to_markdown()),
+        ]
+        typer.echo(f"{answer}\n")
+        with settings(max_text_rows=20):  # every rule that was tried
+            typer.echo(f"{answer.why(row=0)}\n")
+    for path in written:
+        typer.echo(f"wrote {path} ({path.stat().st_size / 1000:.0f} kB)")
+
+
+def _call(box: Toolbox, name: str, day: date) -> Any:
+    try:
+        return box.call_sync(name, {"as_of": day.isoformat()})
+    except RunbookError as error:
+        if error.run is not None:  # how far it came is worth more than nothing
+            typer.echo(str(error.run))
+        raise
+
+
+def _write(path: Path, text: str) -> Path:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")  # two demonstrations may run at once
+    try:
+        draft.write_text(
+            f"{text}\n" if not text.endswith("\n") else text, encoding="utf-8", newline="\n"
+        )
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
