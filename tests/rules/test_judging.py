@@ -124,6 +124,7 @@ def test_a_flat_name_comes_before_a_path(facts, actual):
         ("disks.x.free", MISSING),
         ("disks.99999999999999999999.free", MISSING),
         ("disks.٠.free", MISSING),
+        (f"disks.{'1' * 5000}.free", MISSING),
         ("disks..free", MISSING),
         ("pair.1", "b"),
         (".", MISSING),

@@ -70,6 +70,7 @@ def test_a_rule_that_follows_from_its_own_conditions_is_shadowed(earlier, later)
         ({"ne": 5}, {"gte": 5}),
         ({"ne": 5}, {"not_in": [5, "a"]}),
         ({"ne": 5}, {"eq": "a"}),
+        ({"not_in": ["a"]}, {"gt": 5}),
         ({"exists": True}, {"missing": True}),
         ({"exists": True}, {"is_null": False}),
         ({"is_null": True}, {"missing": True}),
