@@ -6,8 +6,8 @@ procedure call other tools on the record.
 
 from __future__ import annotations
 
+from runbook_nb._arguments import schema_problems, unchecked_keywords, validate_arguments
 from runbook_nb.errors import ToolRefused
-from runbook_nb.tools.arguments import schema_problems, unchecked_keywords, validate_arguments
 from runbook_nb.tools.catalogue import CarriesTools
 from runbook_nb.tools.context import Session, ToolContext, new_call_id
 from runbook_nb.tools.declarations import assert_composed_of, assert_gates

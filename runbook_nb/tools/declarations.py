@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
+from runbook_nb._arguments import schema_problems
 from runbook_nb._frozen import freeze
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.errors import DefinitionError
-from runbook_nb.tools.arguments import schema_problems
 from runbook_nb.tools.schema import EMPTY_SCHEMA
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

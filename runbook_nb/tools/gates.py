@@ -11,9 +11,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._arguments import validate_arguments
 from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb.errors import Problem, RunbookError, RunSignal, ToolRefused
-from runbook_nb.tools.arguments import validate_arguments
 
 if TYPE_CHECKING:
     from runbook_nb.tools.context import ToolContext

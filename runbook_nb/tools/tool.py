@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, overload
 
+from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
 from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
-from runbook_nb.tools.arguments import unchecked_keywords
 from runbook_nb.tools.context import ToolContext
 from runbook_nb.tools.declarations import (
     assert_arguments_from,

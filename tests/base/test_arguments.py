@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runbook_nb.tools.arguments import (
+from runbook_nb._arguments import (
     MAX_DEPTH,
     schema_problems,
     unchecked_keywords,

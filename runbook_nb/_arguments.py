@@ -1,7 +1,7 @@
-"""Judges call arguments against a JSON Schema, before a tool's body is entered.
+"""Judges arguments against a JSON Schema, before a tool's body or a chart's first stage runs.
 
-Tools layer. The validator covers the keywords `runbook_nb.tools.schema` and pydantic write, by
-the meaning draft 2020-12 gives them. A keyword it does not know is never counted as checked:
+Base layer. The validator covers the keywords that signatures and pydantic write, by the meaning
+draft 2020-12 gives them. A keyword it does not know is never counted as checked:
 `unchecked_keywords` names each one with its place, and the toolbox says so on every call.
 
 One thing is stricter than the draft: a NaN or an infinity is no number, because JSON cannot
@@ -53,7 +53,7 @@ def validate_arguments(schema: Mapping[str, Any], args: Any) -> list[Problem]:
     Parameters
     ----------
     schema : mapping
-        The tool's input schema.
+        The input schema of a tool or a chart.
     args : mapping
         The arguments by name.
 
@@ -99,7 +99,7 @@ def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
 
 
 def schema_problems(schema: Any) -> list[Problem]:
-    """Say what keeps a mapping from being the input schema of a tool.
+    """Say what keeps a mapping from being the input schema of a tool or a chart.
 
     Parameters
     ----------
