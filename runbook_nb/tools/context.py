@@ -33,6 +33,17 @@ def new_call_id() -> str:
     return f"call_{settings.ids(10)}"
 
 
+def checked_call_id(given: Any) -> str:
+    """Give the id back; refuse what is no text, or blank."""
+    if isinstance(given, str) and given.strip():
+        return given
+    raise DefinitionError(
+        f"a call id cannot be {given!r}",
+        where="call_id",
+        fix="give a text that is not blank, or leave it out to have one drawn",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """Whose calls these are. Artifacts filed in one session cannot be read in another.
@@ -129,13 +140,7 @@ class ToolContext:
     run_sink: Callable[[Any], None] = field(default=_hear_nothing, repr=False)
 
     def __post_init__(self) -> None:
-        given: Any = self.call_id
-        if not isinstance(given, str) or not given.strip():
-            raise DefinitionError(
-                f"a call id cannot be {given!r}",
-                where="call_id",
-                fix="give a text that is not blank, or leave it out to have one drawn",
-            )
+        checked_call_id(self.call_id)
 
     @property
     def has_artifacts(self) -> bool:

@@ -32,7 +32,13 @@ from runbook_nb.tools.catalogue import (
     delivered,
     read_catalogue,
 )
-from runbook_nb.tools.context import LOCAL_SESSION, Session, ToolContext, new_call_id
+from runbook_nb.tools.context import (
+    LOCAL_SESSION,
+    Session,
+    ToolContext,
+    checked_call_id,
+    new_call_id,
+)
 from runbook_nb.tools.dispatch import InnerDispatch
 from runbook_nb.tools.gates import (
     Credentials,
@@ -401,7 +407,7 @@ did you mean 'ages'?
         call = ToolCall(
             tool=tool,
             args=args,
-            call_id=new_call_id() if call_id is None else call_id,
+            call_id=new_call_id() if call_id is None else checked_call_id(call_id),
             session=self._session,
             signal=signal,
             checkpoint=checkpoint,
@@ -527,7 +533,7 @@ did you mean 'ages'?
                     Data(value=tool.name),
                     Data(value=tool.result_kind),
                     Data(value=listed(tool.composed_of) if tool.composed_of else None),
-                    listed(_gates(tool)) or None,
+                    ", ".join(_gates(tool)) or None,
                 )
                 for tool in shown
             ),
@@ -562,9 +568,9 @@ class _Entered:
 
 def _gates(tool: Tool) -> list[str]:
     return [
-        *(["asks a person"] if tool.check_in is not None else []),
-        *(["needs a credential"] if tool.needs else []),
-        *(["wants artifacts"] if tool.wants else []),
+        *(["consent"] if tool.check_in is not None else []),
+        *(["artifacts"] if tool.wants else []),
+        *(["credential"] if tool.needs else []),
         *(["may pause"] if tool.gates else []),
     ]
 
