@@ -6,12 +6,22 @@ what was not taken, what was not reached and what failed are told apart.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._text import MISSING_CELL, counted, show
 from runbook_nb._view import Card, Cell, Data, Flow, FlowLine, Prose, Section
-from runbook_nb.record.overlay import Overlay, overlay_of, rules_for, untaken_condition
+from runbook_nb.record.counts import count_fan_out
+from runbook_nb.record.graph import drawn_order, walk_graph
+from runbook_nb.record.overlay import (
+    Overlay,
+    declared_ways,
+    overlay_of,
+    rules_for,
+    template_path,
+)
 from runbook_nb.record.slots import error_words
 from runbook_nb.record.structure import StructureNode
 
@@ -22,29 +32,44 @@ if TYPE_CHECKING:
 
 def walk_flow(walk: Walk) -> Flow:
     """Outline a walk: every stage of the structure once, branches with counts and causes."""
-    overlay = overlay_of(walk.log, walk.redactor, None if walk.only is None else walk.only[:2])
-    lines = tuple(_lines(walk, overlay))
-    items = sum(sums[0] for sums in overlay.fan_outs.values())
-    told = f"{counted(walk.steps_executed, 'step')}"
-    if items:
-        ok = sum(sums[1] for sums in overlay.fan_outs.values())
-        told = f"{ok} of {counted(items, 'subject')} done; {told}"
-    notes = []
+    overlay = overlay_of(walk.log, walk.redactor, walk.only)
     like = sum(max(sums[1] - 1, 0) for sums in overlay.fan_outs.values())
-    if like:
-        notes.append(f"{counted(like + 1, 'like branch', 'like branches')} shown once")
-    return Flow(lines=lines, summary=told, notes=tuple(notes))
+    shown_once = f"{counted(like + 1, 'like branch', 'like branches')} shown once"
+    return Flow(
+        lines=tuple(_lines(walk, overlay)),
+        summary=_told(walk, overlay),
+        notes=(shown_once,) if like else (),
+        graph=walk_graph(walk, overlay),
+    )
+
+
+def _told(walk: Walk, overlay: Overlay) -> str:
+    """Say what happened in one sentence, for who sees neither picture nor outline."""
+    steps = counted(walk.steps_executed, "step")
+    if walk.only is not None:
+        made = walk.decisions
+        return f"{made[-1].decision.sentence}; {steps}" if made else steps
+    items = sum(sums[0] for sums in overlay.fan_outs.values())
+    ok = sum(sums[1] for sums in overlay.fan_outs.values())
+    outcomes: Counter[str] = Counter()
+    for counts in map(count_fan_out, walk.log.fan_outs()):
+        outcomes.update(counts.by_branch)
+        outcomes.update({"failed": counts.failed, "not reached": counts.not_reached})
+    words = [f"{n} {show(word)}" for word, n in outcomes.items() if n]
+    if not items:
+        return steps
+    told = f"{ok} of {counted(items, 'subject')} done"
+    return f"{told}: {', '.join(words)}; {steps}" if words else f"{told}; {steps}"
 
 
 def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
-    inside = {member: key for key, members in walk.structure.groups for member in members}
-    within = "" if walk.only is None else f"{walk.only[0].stage.id}/"
-    for node in walk.structure.nodes:
+    structure, within = walk.structure, template_path(walk.only)
+    frames = structure.frames()
+    outside = structure.depth(within[:-1], frames) + 1 if within else 0
+    for node in drawn_order(structure, partial(_rules_of, walk)):
         if not node.key.startswith(within):
             continue
-        depth, parent = 0, inside.get(node.key)
-        while parent is not None and parent.startswith(within):
-            depth, parent = depth + 1, inside.get(parent)
+        depth = structure.depth(node.key, frames) - outside
         if node.kind == "branch":
             yield from _branch_lines(walk, overlay, node, depth + 1)
         else:
@@ -54,6 +79,10 @@ def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
                 state=_state(overlay, node),
                 key=node.key,
             )
+
+
+def _rules_of(walk: Walk, decider: StructureNode) -> Iterator[Any]:
+    return rules_for(walk.log, decider.id)
 
 
 def _state(overlay: Overlay, node: StructureNode) -> Any:
@@ -116,11 +145,8 @@ def _branch_lines(
 def _untaken(walk: Walk, node: StructureNode) -> tuple[str, str]:
     decider = walk.structure.node(node.decider or "")
     for rules in rules_for(walk.log, decider.id if decider is not None else ""):
-        for number, rule in enumerate(rules.rules, 1):
-            if rule.then == node.branch:
-                return f"rule {number}", untaken_condition(rule, walk.redactor)
-        if rules.default is not None and rules.default.branch == node.branch:
-            return "default", ""
+        for way in declared_ways(rules, node.branch, walk.redactor):
+            return way.word, " and ".join(way.conditions)
     return "", ""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from runbook_nb._text import number_text
 from runbook_nb.record.log import FanOut, Log
@@ -18,7 +18,14 @@ from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
 from runbook_nb.rules.decision import Condition, Decision
 from runbook_nb.rules.plan import DecisionPath
-from runbook_nb.rules.wording import limit_text, op_words, value_text
+from runbook_nb.rules.wording import (
+    REDACTED,
+    condition_text,
+    limit_text,
+    op_words,
+    value_text,
+    when_text,
+)
 
 #: Words a range lists before it only counts them.
 RANGE_WORDS = 3
@@ -65,6 +72,7 @@ class Cause:
     path: DecisionPath
     times: int = 0
     conditions: list[tuple[Condition, ValueRange]] = field(default_factory=list)
+    unread: Condition | None = None
     label: str | None = None
     text: str = ""
 
@@ -78,11 +86,28 @@ class Cause:
     @property
     def condition(self) -> str:
         """The deciding conditions with the values they met: ``age_days 8…44 > 7``."""
+        return " and ".join(self.parts)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The deciding conditions one by one, each with the values it met."""
         if self.path.via == "default":
-            return "no rule fired"
-        if self.path.via != "rule" or not self.conditions:
-            return self.text
-        return " and ".join(_met(c, values) for c, values in self.conditions)
+            return ("no rule fired",)
+        if self.conditions:
+            return tuple(_met(c, values) for c, values in self.conditions)
+        # A function is told with what it read, which is true of one subject alone.
+        rule = self.path.rule_index
+        if self.times > 1 and self.path.via == "rule" and rule is not None:
+            return (when_text(self.path.rules.rules[rule].when),)
+        return (self.text,)
+
+
+def unread_condition(decision: Decision) -> Condition | None:
+    """Give the condition that could not be read, where that decided."""
+    deciding = decision.deciding
+    if deciding is None or decision.via != "unreadable":
+        return None
+    return next((c for c in decision.conditions_of(deciding) if c.result is None), None)
 
 
 def _met(condition: Condition, values: ValueRange) -> str:
@@ -119,20 +144,38 @@ class Overlay:
     fan_outs: dict[str, list[int]] = field(default_factory=dict)
 
 
-def overlay_of(log: Log, redactor: Redactor, only: tuple[FanOut, int] | None = None) -> Overlay:
+def overlay_of(
+    log: Log, redactor: Redactor, only: tuple[FanOut, int, str] | None = None
+) -> Overlay:
     """Count what a run, or one branch of it, did."""
     overlay = Overlay()
     counter = _Counter(log, redactor, overlay)
     if only is None:
         counter.track(work_out(log, log.root.codes), log.root.values, [0], "")
     else:
-        fan, index = only
+        fan, index, _ = only
         shape = fan.shape(index)
         if shape is not None:
             counter.track(
-                facts_of(log, shape), fan.values, [fan.offsets[index]], f"{fan.stage.id}/"
+                facts_of(log, shape), fan.values, [fan.offsets[index]], template_path(only)
             )
     return overlay
+
+
+def template_path(only: tuple[FanOut, int, str] | None) -> str:
+    """Give what the keys of a branch's nodes begin with; nothing for a whole run.
+
+    Examples
+    --------
+    >>> template_path(None)
+    ''
+    """
+    if only is None:
+        return ""
+    fan, _, before = only
+    # Runtime paths number the branches (``outer~3/``), the structure has each of them once.
+    outer = [part.rpartition("~")[0] for part in before.split("/")[:-1]]
+    return "/".join([*outer, fan.stage.id, ""])
 
 
 class _Counter:
@@ -215,8 +258,9 @@ class _Counter:
         shown = Decision(path, tuple(values[start : start + width]), self.redactor)
         if cause is None:
             cause = Cause(path, label=shown.label, text=shown.cause)
+            cause.unread = unread_condition(shown)
             causes.append(cause)
-            if path.via == "rule" and shown.deciding is not None:
+            if path.via in ("rule", "outside") and shown.deciding is not None:
                 conditions = shown.conditions_of(shown.deciding)
                 cause.conditions = [(condition, ValueRange()) for condition in conditions]
         cause.times += len(offsets)
@@ -232,7 +276,13 @@ class _Counter:
 
 
 def _alike(a: DecisionPath, b: DecisionPath) -> bool:
-    return a.via == b.via and a.rule_index == b.rule_index and a.rules == b.rules
+    return (
+        a.via == b.via
+        and a.rule_index == b.rule_index
+        and a.outside_index == b.outside_index
+        and a.unreadable == b.unreadable
+        and a.rules == b.rules
+    )
 
 
 def rules_for(log: Log, decider: str) -> Iterator[Any]:
@@ -244,15 +294,40 @@ def rules_for(log: Log, decider: str) -> Iterator[Any]:
     return iter(met.values())
 
 
-def untaken_condition(rule: Any, redactor: Redactor) -> str:
-    """Write a rule that sent nobody its way: its conditions as declared, hidden limits hidden."""
-    from runbook_nb.rules.wording import condition_text, when_text
+class Declared(NamedTuple):
+    """What the rules say of one branch: a rule or the default, its conditions, its sentence."""
 
+    word: str
+    conditions: tuple[str, ...]
+    label: str | None
+    #: Place of the rule; None for the default.
+    rule: int | None
+
+
+def declared_ways(rules: Any, branch: str | None, redactor: Redactor) -> Iterator[Declared]:
+    """Yield the ways a rule set can send somebody to a branch, as declared, in rule order.
+
+    Limits of hidden keys are hidden.
+    """
+    for place, rule in enumerate(rules.rules):
+        if rule.then == branch:
+            conditions = tuple(declared_conditions(rule, redactor))
+            yield Declared(f"rule {place + 1}", conditions, _text(rule.label, redactor), place)
+    default = rules.default
+    if default is not None and default.branch == branch:
+        yield Declared("default", (), _text(default.label, redactor), None)
+
+
+def declared_conditions(rule: Any, redactor: Redactor) -> Iterator[str]:
+    """Yield the conditions of a rule as declared, or the name of its function."""
     if not isinstance(rule.when, Mapping):
-        return when_text(rule.when, rule.unit_of)
-    parts = []
+        yield when_text(rule.when, rule.unit_of)
+        return
     for key, ops in rule.when.items():
         for op, threshold in ops.items():
-            limit = "[REDACTED]" if redactor.hides_key(key) else redactor.scrub(threshold)
-            parts.append(condition_text(key, op, limit, rule.unit_of(key)))
-    return " and ".join(parts)
+            limit = REDACTED if redactor.hides_key(key) else redactor.scrub(threshold)
+            yield condition_text(key, op, limit, rule.unit_of(key))
+
+
+def _text(label: Any, redactor: Redactor) -> str | None:
+    return None if label is None else str(redactor.scrub(label))

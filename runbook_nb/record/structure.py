@@ -133,6 +133,18 @@ class Structure(Immutable, Renderable):
         """Yield the edges that leave a node."""
         return (edge for edge in self.edges if edge.source == key)
 
+    def frames(self) -> dict[str, str]:
+        """Give the fan-out each node lies in, the innermost one; nodes outside have none."""
+        wide_first = sorted(self.groups, key=lambda group: -len(group[1]))
+        return {member: key for key, members in wide_first for member in members}
+
+    def depth(self, key: str, frames: Mapping[str, str]) -> int:
+        """Count the fan-outs around a node, by its `frames`."""
+        depth, frame = 0, frames.get(key)
+        while frame is not None:
+            depth, frame = depth + 1, frames.get(frame)
+        return depth
+
     def find(self, id_or_name: str, kind: str | None = None) -> Iterator[StructureNode]:
         """Yield the nodes whose id or name is the given word."""
         return (
@@ -167,22 +179,22 @@ class Structure(Immutable, Renderable):
 
     def view(self) -> Card:
         """Show the graph as an outline: every stage, every branch, the default named."""
-        lines = tuple(_outline(self))
+        from runbook_nb.record.graph import structure_graph
+
+        lines, graph = tuple(_outline(self)), structure_graph(self)
         return Card(
             kind="Structure",
             name=self.name,
             headline=counted(len(self.nodes), "node"),
-            sections=(Section(label="Stages", parts=(Flow(lines=lines),)),),
+            sections=(Section(label="Stages", parts=(Flow(lines=lines, graph=graph),)),),
         )
 
 
 def _outline(structure: Structure) -> Iterator[FlowLine]:
-    inside = {member: key for key, members in structure.groups for member in members}
+    frames = structure.frames()
     defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
     for node in structure.nodes:
-        depth, parent = 0, inside.get(node.key)
-        while parent is not None:
-            depth, parent = depth + 1, inside.get(parent)
+        depth = structure.depth(node.key, frames)
         cells: list[Cell] = [Data(value=node.name)]
         if node.kind == "branch":
             depth += 1
