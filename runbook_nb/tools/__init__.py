@@ -10,7 +10,12 @@ from runbook_nb._arguments import schema_problems, unchecked_keywords, validate_
 from runbook_nb.errors import ToolRefused
 from runbook_nb.tools.catalogue import CarriesTools
 from runbook_nb.tools.context import Session, ToolContext, new_call_id
-from runbook_nb.tools.declarations import assert_composed_of, assert_gates
+from runbook_nb.tools.declarations import (
+    assert_composed_of,
+    assert_gates,
+    read_served_declarations,
+    served_declarations,
+)
 from runbook_nb.tools.dispatch import (
     InnerCallRecord,
     InnerDispatch,
@@ -21,9 +26,10 @@ from runbook_nb.tools.dispatch import (
     probe_dispatch,
     recording_dispatch,
 )
+from runbook_nb.tools.middleware import ToolCall
 from runbook_nb.tools.redeem import artifact_tool
 from runbook_nb.tools.tool import Tool, ToolSchema, define_tool, tool
-from runbook_nb.tools.toolbox import Toolbox, ToolCall
+from runbook_nb.tools.toolbox import Toolbox
 
 __all__ = [
     "CarriesTools",
@@ -46,8 +52,10 @@ __all__ = [
     "define_tool",
     "new_call_id",
     "probe_dispatch",
+    "read_served_declarations",
     "recording_dispatch",
     "schema_problems",
+    "served_declarations",
     "tool",
     "unchecked_keywords",
     "validate_arguments",

@@ -72,6 +72,65 @@ def assert_gates(tool: str, gates: Any) -> None:
         )
 
 
+#: Key under which a declaration travels with a served tool -> its field, and its assert.
+_SERVED: Final = {
+    "composedOf": ("composed_of", assert_composed_of),
+    "gates": ("gates", assert_gates),
+}
+
+
+def served_declarations(tool: Any) -> dict[str, Any]:
+    """Give what a tool declares about other tools, under the keys it is served with.
+
+    Examples
+    --------
+    >>> from runbook_nb.tools.tool import define_tool
+    >>> triage = define_tool(name="triage", execute=print, composed_of=["inventory"], gates=False)
+    >>> served_declarations(triage)
+    {'composedOf': ['inventory'], 'gates': False}
+    """
+    declared = {key: getattr(tool, name) for key, (name, _) in _SERVED.items()}
+    return {key: value for key, value in declared.items() if value is not None}
+
+
+def read_served_declarations(
+    tool: str, served: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Judge the declarations a tool from elsewhere was served with.
+
+    They are held to the same rules as our own; a bad one is dropped and the tool kept.
+
+    Parameters
+    ----------
+    tool : str
+        The served tool's name.
+    served : mapping
+        Its metadata; other keys are not read.
+
+    Returns
+    -------
+    tuple of dict
+        The fields that hold, for `define_tool`; and why each of the others was dropped.
+
+    Examples
+    --------
+    >>> read_served_declarations("triage", {"composedOf": ["inventory"], "gates": "no"})[0]
+    {'composed_of': ['inventory']}
+    """
+    kept: dict[str, Any] = {}
+    dropped: dict[str, str] = {}
+    for key, (name, judge) in _SERVED.items():
+        if served.get(key) is None:
+            continue
+        try:
+            judge(tool, served[key])
+        except DefinitionError as error:
+            dropped[key] = str(error)
+        else:
+            kept[name] = served[key]
+    return kept, dropped
+
+
 def _assert_names(tool: str, where: str, given: Any, own: str) -> None:
     if given is None:
         return

@@ -12,7 +12,7 @@ import inspect
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from runbook_nb._display import Renderable
@@ -50,6 +50,7 @@ from runbook_nb.tools.gates import (
     settled,
     unknown_tool,
 )
+from runbook_nb.tools.middleware import Middleware, ToolCall, pass_through
 from runbook_nb.tools.tool import Tool, as_arguments
 from runbook_nb.tools.wants import redeem_wanted
 
@@ -59,38 +60,6 @@ MAX_DECLARED: Final = 1000
 
 #: Hears facts about calls as mappings with a ``type``.
 Hears = Callable[[Mapping[str, Any]], object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
-    """A top-level call as middleware sees it.
-
-    Attributes
-    ----------
-    tool : Tool
-        What is called.
-    args : mapping
-        The arguments. Middleware may pass on others: ``next(replace(call, args=…))``.
-    call_id : str
-        Identifies the call.
-    session : Session
-        Whose call it is.
-    signal : Stop or None
-        Set when the caller wants it to end.
-    checkpoint : mapping or None
-        What a paused call is resumed from; its ``args`` are then ``{"answer": …}``.
-    """
-
-    tool: Tool
-    args: Mapping[str, Any]
-    call_id: str
-    session: Session
-    signal: Stop | None = None
-    checkpoint: Any = None
-
-
-#: ``(call, next)``: passes the call on with ``next(call)`` and returns a result. May be async.
-Middleware = Callable[[ToolCall, Callable[[ToolCall], Any]], Any]
 
 
 class Toolbox(Renderable):
@@ -358,7 +327,7 @@ did you mean 'ages'?
         Raises
         ------
         ToolRefused
-            ``not_resumable``, besides those of `call`.
+            ``not_resumable``, besides the refusals of `call`.
         """
         tool = await self._find(name)
         if tool.resume is None:
@@ -367,6 +336,14 @@ did you mean 'ages'?
                 code="not_resumable",
                 where=tool.name,
                 fix="call it again from the start",
+                facts={"tool": tool.name},
+            )
+        if checkpoint is None:  # which would read as a call from the start
+            raise ToolRefused(
+                f"there is nothing to resume {tool.name!r} from",
+                code="not_resumable",
+                where=tool.name,
+                fix="give the checkpoint of the Paused error",
                 facts={"tool": tool.name},
             )
         return await self._begin(tool, {"answer": answer}, call_id, signal, checkpoint)
@@ -412,27 +389,19 @@ did you mean 'ages'?
             signal=signal,
             checkpoint=checkpoint,
         )
-        entered = _Entered()
-        result = await self._pass(0, call, entered)
-        if not entered.body:  # middleware answered in the tool's place; its ground counts too
+        answered: list[Any] = []
+
+        async def enter(passed: ToolCall) -> Any:
+            answered.append(result := await self._enter(passed))
+            self._declare(passed, result)
+            return result
+
+        result = await pass_through(self._middleware, call, enter)
+        if not answered:  # middleware answered in the tool's place; its ground counts too
             self._declare(call, result)
         return result
 
-    async def _pass(self, at: int, call: ToolCall, entered: _Entered) -> Any:
-        if at == len(self._middleware):
-            return await self._enter(call, entered)
-
-        async def following(passed: ToolCall = call) -> Any:
-            if not isinstance(passed, ToolCall):
-                raise DefinitionError(
-                    f"middleware passed on {passed!r}", where="middleware", fix="pass on the call"
-                )
-            # Only the arguments are middleware's to change: permission was for this tool.
-            return await self._pass(at + 1, replace(call, args=dict(passed.args)), entered)
-
-        return await settled(self._middleware[at](call, following))
-
-    async def _enter(self, call: ToolCall, entered: _Entered) -> Any:
+    async def _enter(self, call: ToolCall) -> Any:
         tool, args = call.tool, dict(call.args)
         wanted: Mapping[str, Any] = {}
         resuming = call.checkpoint is not None
@@ -444,14 +413,9 @@ did you mean 'ages'?
             args, wanted = await redeem_wanted(tool, args, ctx.artifacts)
         credential = await issue_credential(tool, self._credentials)
         ctx = replace(ctx, wanted=wanted, credential=credential)
-        entered.body = True
-        if resuming:
-            assert tool.resume is not None  # noqa: S101
-            result = await settled(tool.resume(call.checkpoint, args["answer"], ctx))
-        else:
-            result = await tool.execute(args, ctx)
-        self._declare(call, result)
-        return result
+        if tool.resume is not None and resuming:
+            return await settled(tool.resume(call.checkpoint, args.get("answer"), ctx))
+        return await tool.execute(args, ctx)
 
     def _context(self, call: ToolCall) -> ToolContext:
         def progress(call_id: str, tool: str, value: Any) -> None:
@@ -558,12 +522,6 @@ did you mean 'ages'?
             closing=tuple(closing),
             remarks=tuple(remarks),
         )
-
-
-class _Entered:
-    """Whether a call got as far as the tool's body."""
-
-    body = False
 
 
 def _gates(tool: Tool) -> list[str]:

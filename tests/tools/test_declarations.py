@@ -6,7 +6,14 @@ import pydantic
 import pytest
 
 from runbook_nb.errors import DefinitionError
-from runbook_nb.tools import assert_composed_of, assert_gates, define_tool, tool
+from runbook_nb.tools import (
+    assert_composed_of,
+    assert_gates,
+    define_tool,
+    read_served_declarations,
+    served_declarations,
+    tool,
+)
 
 
 def _tool(**more):
@@ -299,3 +306,34 @@ class TestOthers:
 
     def test_every_refusal_names_the_tool(self):
         assert str(_refusal(gates="yes")).startswith("tool 't': gates")
+
+
+class TestServing:
+    def test_what_is_declared_travels_and_silence_does_not(self):
+        assert served_declarations(_tool()) == {}
+        assert served_declarations(_tool(gates=False)) == {"gates": False}
+        both = served_declarations(_tool(composed_of=["a"], gates=True))
+        assert json.dumps(both) == '{"composedOf": ["a"], "gates": true}'
+
+    def test_what_was_served_makes_the_same_tool_again(self):
+        one = _tool(composed_of=["a"], gates=True)
+        kept, dropped = read_served_declarations("t", served_declarations(one))
+        again = _tool(**kept)
+        assert (again.composed_of, again.gates, dropped) == (["a"], True, {})
+
+    @pytest.mark.parametrize(
+        ("served", "bad"),
+        [
+            ({"composedOf": "abc", "gates": True}, "composedOf"),
+            ({"composedOf": ["t"], "gates": True}, "composedOf"),
+            ({"composedOf": ["a"], "gates": 1}, "gates"),
+        ],
+    )
+    def test_a_bad_declaration_is_dropped_with_its_reason_and_the_tool_kept(self, served, bad):
+        kept, dropped = read_served_declarations("t", served)
+        assert list(dropped) == [bad]
+        assert "'t'" in dropped[bad]
+        _tool(**kept)
+
+    def test_other_keys_and_nulls_are_not_read(self):
+        assert read_served_declarations("t", {"composedOf": None, "x": 1}) == ({}, {})

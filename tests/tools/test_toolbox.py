@@ -560,6 +560,8 @@ class TestMiddleware:
         box = Toolbox([make("t")], middleware=[lambda call, go: go({"a": 1})])
         with pytest.raises(DefinitionError, match="pass on the call"):
             box.call_sync("t")
+        box = Toolbox([make("t")], middleware=[lambda call, go: go(replace(call, args=[1]))])
+        assert _refusal(box, "t").code == "invalid_arguments"
 
 
 class TestTelling:
@@ -694,6 +696,13 @@ class TestResuming:
         with pytest.raises(ToolRefused) as caught:
             Toolbox([make("t")]).resume_sync("t", {}, "yes")
         assert caught.value.code == "not_resumable"
+
+    def test_is_refused_without_a_checkpoint_instead_of_starting_again(self, make):
+        ran = []
+        tool = make("t", ran.append, resume=lambda checkpoint, answer, ctx: ran.append(answer))
+        with pytest.raises(ToolRefused, match="nothing to resume"):
+            Toolbox([tool]).resume_sync("t", None, "yes")
+        assert ran == []
 
     def test_permission_and_middleware_apply(self, make):
         def permit(tool, args):
