@@ -33,9 +33,10 @@ SETUP := pyproject.toml runbook_nb/_version.py .ci/setup_env.py .ci/bootstrap_pi
 DEMO := $(VENV)/.ready-demo
 TEST := $(VENV)/.ready-test
 BENCH := $(VENV)/.ready-bench
+DOCS := $(VENV)/.ready-docs
 DEV := $(VENV)/.ready-dev
 
-.PHONY: help demo test lint types layers bench format clean
+.PHONY: help demo test lint types layers bench docs format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  make \1	\2/p' Makefile
@@ -60,12 +61,16 @@ bench: $(BENCH) ## run the benchmarks
 	@$(if $(BENCHMARKS),set -e; for script in $(BENCHMARKS); do echo "$$script"; \
 		"$(BIN)/python" "$$script"; done,echo "benchmarks/ holds no scripts")
 
+docs: $(DOCS) ## build the documentation into docs/_build/html
+	@"$(BIN)/python" -m sphinx -q -E -W -b html docs docs/_build/html $(ARGS)
+
 format: $(DEV) ## rewrite the code in the house style
 	@"$(BIN)/ruff" check --fix-only --quiet
 	@"$(BIN)/ruff" format
 
 clean: ## remove the environment, caches and built files
-	@rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv build dist runbook-nb-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf docs/_build docs/changelog.md docs/notebooks
 	@find runbook_nb tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The larger environments hold the smaller ones, so they mark those as ready too.
@@ -74,6 +79,9 @@ $(DEMO): $(SETUP)
 
 $(BENCH): $(SETUP)
 	$(call setup,-e ".[examples]" --group bench,$@ $(DEMO))
+
+$(DOCS): $(SETUP)
+	$(call setup,-e ".[examples]" --group docs,$@ $(DEMO))
 
 $(TEST): $(SETUP)
 	$(call setup,-e ".[examples]" --group test,$@ $(DEMO))

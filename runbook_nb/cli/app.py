@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from runbook_nb._version import __version__
-from runbook_nb.cli.main import ANSWERED, NO_ANSWER, PROGRAM, USAGE, one_line, say_error
-from runbook_nb.errors import DefinitionError, RunbookError
+from runbook_nb.cli.main import (
+    ANSWERED,
+    INTERRUPTED,
+    NO_ANSWER,
+    PROGRAM,
+    USAGE,
+    one_line,
+    say_error,
+)
+from runbook_nb.errors import DefinitionError
 
 if TYPE_CHECKING:
     from runbook_nb import Toolbox
@@ -48,14 +56,14 @@ def invoke(arguments: Sequence[str]) -> int:
         words = " ".join(error.format_message().split()).rstrip(".")
         say_error(f"{words}; see {PROGRAM} --help")
         return USAGE
-    except typer.Abort as error:
-        raise KeyboardInterrupt from error
+    if status == INTERRUPTED:  # typer's silent translation of an interrupt
+        raise KeyboardInterrupt
     return status if isinstance(status, int) else ANSWERED
 
 
 def _say_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"{PROGRAM} {__version__}")
+        print(f"{PROGRAM} {__version__}")
         raise typer.Exit
 
 
@@ -69,7 +77,7 @@ def start(
 ) -> None:
     """Show the help when no command is named."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        print(context.get_help())
 
 
 def _read_as_of(text: str | None) -> date | None:
@@ -125,19 +133,20 @@ def demo(
             _write(out / "envelope.json", answer.to_json(dossier=True, indent=1)),
             _write(out / "certificates.md", answer.to_markdown()),
         ]
-        typer.echo(f"{answer}\n")
+        print(f"{answer}\n")
         with settings(max_text_rows=20):  # every rule that was tried
-            typer.echo(f"{answer.why(row=0)}\n")
+            print(f"{answer.why(row=0)}\n")
     for path in written:
-        typer.echo(f"wrote {path} ({path.stat().st_size / 1000:.0f} kB)")
+        print(f"wrote {path} ({path.stat().st_size / 1000:.0f} kB)")
 
 
 def _call(box: Toolbox, name: str, day: date) -> Any:
     try:
         return box.call_sync(name, {"as_of": day.isoformat()})
-    except RunbookError as error:
-        if error.run is not None:  # how far it came is worth more than nothing
-            typer.echo(str(error.run))
+    except Exception as error:
+        run = getattr(error, "run", None)
+        if run is not None:  # how far it came is worth more than nothing
+            print(str(run))
         raise
 
 

@@ -206,13 +206,13 @@ def _row(block: Mapping[str, Any], day: date) -> dict[str, Any]:
             # parser says so. It reads them all the same, and what it reads is what is judged.
             warnings.simplefilter("ignore")
             certificate = x509.load_der_x509_certificate(der)
-    except ValueError as error:
+    except Exception as error:  # a parser may raise anything on hostile input
         return row | {"problem": f"the block holds no certificate: {_first_line(error)}"}
     parts: tuple[Callable[..., dict[str, Any]], ...] = (_name, _lifetime, _key, _signature, _role)
     for part in parts:
         try:
             row.update(part(certificate, day))
-        except Exception as error:  # a parser may raise anything on hostile input
+        except Exception as error:
             what = part.__name__.removeprefix("_")
             row["problem"] = row["problem"] or f"its {what} cannot be read: {_first_line(error)}"
     return row
