@@ -384,7 +384,7 @@ def runbook() -> rb.Tool:
     Examples
     --------
     >>> runbook().composed_of
-    ('certificate_bundle',)
+    ['certificate_bundle']
     """
     one = judge_one()
 
