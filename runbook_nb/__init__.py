@@ -232,6 +232,9 @@ if TYPE_CHECKING:
         absence_signal_of as absence_signal_of,
     )
     from runbook_nb.tools import (
+        artifact_tool as artifact_tool,
+    )
+    from runbook_nb.tools import (
         assert_composed_of as assert_composed_of,
     )
     from runbook_nb.tools import (
@@ -306,6 +309,7 @@ _HOMES: dict[str, str] = {
     "absence_signal_of": "tools",
     "assert_composed_of": "tools",
     "assert_gates": "tools",
+    "artifact_tool": "tools",
     "ArtifactStore": "artifacts",
     "Record": "artifacts",
     "Ticket": "artifacts",

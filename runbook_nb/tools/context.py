@@ -116,8 +116,6 @@ class ToolContext:
         stands in the argument's place.
     progress : callable
         Takes anything worth telling while the call runs.
-    engine : object
-        Which engine a procedure's fan-outs use; None for the default.
     run_sink : callable
         Hears of every `Run` a procedure makes in this call. For procedures, not for authors.
 
@@ -136,7 +134,6 @@ class ToolContext:
     credential: Any = field(default=None, repr=False)
     wanted: Mapping[str, Any] = field(default_factory=FrozenDict)
     progress: Callable[[Any], None] = field(default=_hear_nothing, repr=False)
-    engine: Any = None
     run_sink: Callable[[Any], None] = field(default=_hear_nothing, repr=False)
 
     def __post_init__(self) -> None:

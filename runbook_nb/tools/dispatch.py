@@ -60,7 +60,7 @@ class InnerDispatch:
         The tools by name, as they were when the outer call began.
     credentials : callable or None
         Issues what tools need.
-    call_id, session, signal, progress, engine
+    call_id, session, signal, progress
         Those of the outer call; ``progress(call_id, tool, value)``.
     """
 
@@ -73,7 +73,6 @@ class InnerDispatch:
         credentials: Credentials | None = None,
         signal: Stop | None = None,
         progress: Callable[[str, str, Any], None] = lambda call_id, tool, value: None,
-        engine: Any = None,
     ) -> None:
         self._catalogue = dict(catalogue)
         self._call_id = call_id
@@ -81,7 +80,6 @@ class InnerDispatch:
         self._credentials = credentials
         self._signal = signal
         self._progress = progress
-        self._engine = engine
         self._numbers = itertools.count(1)  # drawing from it is atomic
 
     def has(self, name: str) -> bool:
@@ -115,7 +113,6 @@ class InnerDispatch:
             signal=self._signal if signal is None else signal,
             credential=credential,
             progress=lambda value: self._progress(call_id, name, value),
-            engine=self._engine,
         )
         return await tool.execute(given, ctx)
 

@@ -88,8 +88,6 @@ class Toolbox(Renderable):
         ``(tool, args)``: may the call be made at all; only True is a yes.
     middleware : iterable of callable, optional
         ``(call, next)``, the first outermost.
-    engine : object, optional
-        Which engine procedures use for fan-outs.
 
     Raises
     ------
@@ -124,7 +122,6 @@ did you mean 'ages'?
         observer: Hears | None = None,
         permit: Judge | None = None,
         middleware: Iterable[Middleware] = (),
-        engine: Any = None,
     ) -> None:
         if not isinstance(session, Session):
             raise DefinitionError(
@@ -152,7 +149,6 @@ did you mean 'ages'?
         self._consent = consent
         self._observer = observer
         self._permit = permit
-        self._engine = engine
         self._observer_failures = 0
         self._declared: deque[Mapping[str, Any]] = deque(maxlen=MAX_DECLARED)
         self._declared_count = 0
@@ -428,7 +424,6 @@ did you mean 'ages'?
             credentials=self._credentials,
             signal=call.signal,
             progress=progress,
-            engine=self._engine,
         )
         return ToolContext(
             call_id=call.call_id,
@@ -437,7 +432,6 @@ did you mean 'ages'?
             tools=tools,
             signal=call.signal,
             progress=lambda value: progress(call.call_id, call.tool.name, value),
-            engine=self._engine,
             run_sink=self._keep_run,
         )
 

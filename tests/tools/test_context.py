@@ -49,7 +49,7 @@ class TestSession:
 class TestContext:
     def test_has_nothing_unless_given(self):
         ctx = ToolContext()
-        assert (ctx.tools, ctx.signal, ctx.credential, ctx.engine) == (None, None, None, None)
+        assert (ctx.tools, ctx.signal, ctx.credential) == (None, None, None)
         assert ctx.wanted == {}
         assert ctx.session == Session("local")
         ctx.progress("nobody hears it")

@@ -246,10 +246,10 @@ class TestCalling:
 
     def test_the_context_names_call_session_and_store(self, make, counted_ids):
         def look(args, ctx):
-            return [ctx.call_id, ctx.session.conversation, ctx.has_artifacts, ctx.engine]
+            return [ctx.call_id, ctx.session.conversation, ctx.has_artifacts]
 
-        box = Toolbox([make("t", look)], session=Session("c"), engine="threads")
-        assert box.call_sync("t") == ["call_0000000001", "c", True, "threads"]
+        box = Toolbox([make("t", look)], session=Session("c"))
+        assert box.call_sync("t") == ["call_0000000001", "c", True]
         assert box.call_sync("t", call_id="tc-9")[0] == "tc-9"
         assert Toolbox([make("t", look)], artifacts=None).call_sync("t")[2] is False
 
