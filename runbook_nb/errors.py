@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 #: How many links of a cause chain an error description follows.
 MAX_CAUSES = 3
@@ -194,6 +194,10 @@ class RunSignal(Exception):
     """
 
     run_status = "failed"
+
+
+#: What ends a run on purpose: no rule, branch or retry may make an ordinary outcome of it.
+ENDS_RUN: Final = (RunSignal, RunCancelled, LimitReached, Paused)
 
 
 def causes_of(error: BaseException, hops: int) -> Iterator[BaseException]:

@@ -13,23 +13,13 @@ from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, S
 from typing import Any, Final
 
 from runbook_nb._text import MISSING
-from runbook_nb.errors import (
-    LimitReached,
-    Paused,
-    RuleError,
-    RunCancelled,
-    RunSignal,
-    describe_error,
-)
+from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
 from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.rules.facts import FunctionRecord, RecordedFacts, follow, raw_of, snapshot
 from runbook_nb.rules.kinds import ERROR, NO, YES
 from runbook_nb.rules.model import Default, OnUnreadable, Rule, Unreadable
 from runbook_nb.rules.plan import DecisionPath, FunctionStep, Plan, Step, keys_of, plan_of
 from runbook_nb.rules.ruleset import RuleSet
-
-# What ends a run on purpose is not an outcome of a rule.
-_ENDS_THE_RUN: Final = (RunSignal, RunCancelled, LimitReached, Paused)
 
 __all__ = [
     "Decision",
@@ -39,11 +29,15 @@ __all__ = [
     "decide",
     "judge_facts",
     "judge_facts_async",
+    "judge_steps",
     "keys_read",
     "select",
     "select_facts",
     "select_facts_async",
 ]
+
+#: Yields what has to be awaited; returns the path and its values.
+Judging = Generator[Awaitable[Any], Any, tuple[DecisionPath, tuple[Any, ...]]]
 
 #: How many bare rule lists stay compiled.
 MAX_BARE_SETS: Final = 64
@@ -158,24 +152,45 @@ def _finished(
     return _accepted(path, values)
 
 
-async def _judge_async(plan: Plan, raw: Any, facts: Any) -> tuple[DecisionPath, tuple[Any, ...]]:
+def judge_steps(rules: RuleSet, raw: Mapping[str, Any], facts: Any = None) -> Judging:
+    """Judge facts as `judge_facts_async` does, leaving the awaiting to the caller.
+
+    Yields what has to be awaited and takes what came of it; nothing when no rule is asynchronous.
+
+    Examples
+    --------
+    >>> rules = RuleSet("r", "1", [Rule(lambda facts: facts["age"] > 7, "old")], default="new")
+    >>> try:
+    ...     next(judge_steps(rules, {"age": 30}))
+    ... except StopIteration as done:
+    ...     done.value[0].branch
+    'old'
+    """
+    return _judging(plan_of(rules), raw, facts)
+
+
+def _judging(plan: Plan, raw: Any, facts: Any) -> Judging:
     values: list[Any] = []
     end = _walk(plan, plan.start, raw.get, values.append)
     if isinstance(end, FunctionStep):
-        judging = _functions(plan, end, raw, raw if facts is None else facts, values)
-        try:
-            awaitable = next(judging)
-            while True:
-                try:
-                    returned = await awaitable
-                except Exception as error:
-                    awaitable = judging.throw(error)
-                else:
-                    awaitable = judging.send(returned)
-        except StopIteration as done:
-            end = done.value
-    path: Any = end
-    return _accepted(path, values)
+        end = yield from _functions(plan, end, raw, raw if facts is None else facts, values)
+    return _accepted(end, values)
+
+
+async def _judge_async(plan: Plan, raw: Any, facts: Any) -> tuple[DecisionPath, tuple[Any, ...]]:
+    judging = _judging(plan, raw, facts)
+    try:
+        awaitable = next(judging)
+        while True:
+            try:
+                returned = await awaitable
+            except Exception as error:
+                awaitable = judging.throw(error)
+            else:
+                awaitable = judging.send(returned)
+    except StopIteration as done:
+        found: tuple[DecisionPath, tuple[Any, ...]] = done.value
+        return found
 
 
 def _walk(
@@ -190,7 +205,7 @@ def _walk(
             if actual is missing and path is not None:
                 actual = follow(get, path)
             code = test(actual)
-        except _ENDS_THE_RUN:
+        except ENDS_RUN:
             raise
         except Exception:  # the facts themselves could not be read
             actual, code = missing, ERROR
@@ -214,7 +229,7 @@ def _functions(
                 returned = yield returned
             code = YES if returned else NO
             record = FunctionRecord(tuple(reading.inputs), snapshot(returned))
-        except _ENDS_THE_RUN:
+        except ENDS_RUN:
             raise
         except Exception as error:
             code = ERROR
