@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._frozen import CycleError
 from runbook_nb._text import duration_text
 from runbook_nb.errors import RunbookError
+
+#: Widest integer that is written, in bits: 4300 digits is the longest text Python makes of one.
+MAX_BITS: Final = 12_000
 
 
 class JsonError(RunbookError, ValueError):
@@ -170,8 +173,11 @@ def to_wire(value: Any, report: WireReport | None = None) -> Any:
 
 def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
     cls = value.__class__
-    if value is None or cls is bool or cls is int:
+    if value is None or cls is bool:
         return value
+    if cls is int:
+        # Writers of JSON refuse an integer whose text would be longer than Python makes.
+        return value if value.bit_length() <= MAX_BITS else _replaced("int", report)
     if cls is str:
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if cls is float:
@@ -237,7 +243,10 @@ def _wire_scalar(value: Any, report: WireReport, path: list[int]) -> Any:
     to_dict = getattr(value, "to_dict", None)
     if getattr(type(value), "__module__", "").startswith("runbook_nb.") and callable(to_dict):
         return _wire(to_dict(), report, path)
-    name = type(value).__name__
+    return _replaced(type(value).__name__, report)
+
+
+def _replaced(name: str, report: WireReport) -> str:
     report.replaced[name] = report.replaced.get(name, 0) + 1
     return f"<{name}>"
 
