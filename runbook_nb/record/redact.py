@@ -150,6 +150,21 @@ class Redactor:
         found = {*policy.values, *secrets}
         self._secrets = tuple(sorted(found, key=lambda text: (-len(text), text)))
 
+    def knowing(self, secrets: Iterable[str]) -> Redactor:
+        """Give the same policy, made to know more secret texts.
+
+        Examples
+        --------
+        >>> Redactor(Redact(keys=("token",))).knowing({"t0p-s3cret"}).text("with t0p-s3cret")
+        'with [REDACTED]'
+        """
+        more = object.__new__(Redactor)
+        for name in self.__slots__:
+            setattr(more, name, getattr(self, name))
+        found = {*self._secrets, *secrets}
+        more._secrets = tuple(sorted(found, key=lambda text: (-len(text), text)))
+        return more
+
     # -- asking ----------------------------------------------------------------------------
 
     def hides_key(self, key: str) -> bool:
