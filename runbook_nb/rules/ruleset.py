@@ -124,13 +124,14 @@ class RuleSet(Renderable, Immutable):
         report: checks.Report,
         rules: Any,
         parts: tuple[Any, Any, Any],
+        shadows: bool = True,
     ) -> None:
         """Check everything, and only then become the set."""
         kept = checks.check_rules(rules, report)
         default = checks.check_default(parts[0], report)
         unreadable = checks.check_unreadable(parts[1], report)
         outside = checks.check_outside(parts[2], report)
-        if not report.problems and name:
+        if not report.problems and name and shadows:
             _report_shadows(kept, report)
         if report.problems:
             what = f"rule set {name!r} cannot be built" if name else "the rules cannot be used"
@@ -223,8 +224,16 @@ class RuleSet(Renderable, Immutable):
         return document
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> RuleSet:
+    def from_dict(cls, document: Mapping[str, Any], *, recorded: bool = False) -> RuleSet:
         """Build a rule set from what `to_dict` gives.
+
+        Parameters
+        ----------
+        document : mapping
+            The content.
+        recorded : bool
+            Whether it is the content of a set that has judged: then it may be without a name,
+            and overlapping rules are left alone, as limits hidden by a policy look alike.
 
         Raises
         ------
@@ -246,11 +255,12 @@ class RuleSet(Renderable, Immutable):
                 fix="write name, version and rules at the top",
             )
         parts = checks.check_keys(document, _KEYS, "", report)
-        name = checks.check_text(parts.get("name"), "name", report)
-        version = checks.check_text(parts.get("version"), "version", report)
+        bare = recorded and parts.get("name") == parts.get("version") == ""
+        name = "" if bare else checks.check_text(parts.get("name"), "name", report)
+        version = "" if bare else checks.check_text(parts.get("version"), "version", report)
         made = object.__new__(cls)
         made._fill(
-            name or "without a name",
+            "" if bare else name or "without a name",
             version or "",
             report,
             _read_whens(parts.get("rules", ()), "rules", "when", report),
@@ -259,6 +269,7 @@ class RuleSet(Renderable, Immutable):
                 parts.get("unreadable", DECLINED),
                 _read_whens(parts.get("outside", ()), "outside", "where", report),
             ),
+            shadows=not recorded,
         )
         return made
 
