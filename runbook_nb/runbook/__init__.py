@@ -13,6 +13,7 @@ from runbook_nb.runbook.declare import (
 )
 from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
 from runbook_nb.runbook.envelope import Envelope, Explanation, FiledWalk, VerdictTable
+from runbook_nb.runbook.flowchart import flowchart_as_tool
 from runbook_nb.runbook.tickets import WalkDescriptor
 from runbook_nb.runbook.triage import triage
 from runbook_nb.runbook.verdicts import (
@@ -46,6 +47,7 @@ __all__ = [
     "Verdicts",
     "WalkDescriptor",
     "WalkOptions",
+    "flowchart_as_tool",
     "render_verdict_table",
     "resolve_recording_policy",
     "runbook_as_tool",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from runbook_nb._json import WireReport
-from runbook_nb._text import MISSING
+from runbook_nb._json import WireReport, to_wire
+from runbook_nb._text import MISSING, show
 from runbook_nb.coverage import (
     carried_provenance,
     compose_ledger,
@@ -19,25 +19,53 @@ from runbook_nb.coverage import (
     read_declared_coverage,
     stamp,
 )
-from runbook_nb.errors import LimitReached, Paused, RunCancelled
+from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled
+from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure
+from runbook_nb.record.run import Run
+from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope
+from runbook_nb.runbook.fans import fan_out_groups
 from runbook_nb.runbook.gaps import bridge_ledger, ledger_sentence
 from runbook_nb.runbook.meanings import meanings_of
 from runbook_nb.runbook.report import admit_report, refusal_note, reserved_names
 from runbook_nb.runbook.tickets import describe_walk
 from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS, projection_of, read_rowset
-from runbook_nb.tools import RecordedDispatch, ToolContext, absence_signal_of, recording_dispatch
+from runbook_nb.tools import (
+    RecordedDispatch,
+    RunbookAbsenceSignal,
+    ToolContext,
+    absence_signal_of,
+    recording_dispatch,
+)
 
 if TYPE_CHECKING:
-    from runbook_nb.record.run import Run
     from runbook_nb.runbook.declare import Declaration
 
 #: Version word of an answer whose runbook declared no rules.
 UNDECLARED: Final = "undeclared"
 
 _log = logging.getLogger("runbook_nb")
+
+
+class Observed(Protocol):
+    """What says who keeps and who watches the runs of a tool."""
+
+    @property
+    def name(self) -> str:
+        """The tool."""
+        ...
+
+    @property
+    def kept(self) -> KeptRecords | None:
+        """Where its runs are kept."""
+        ...
+
+    @property
+    def recorders(self) -> tuple[Any, ...]:
+        """Who is called with each finished run."""
+        ...
 
 
 async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolContext) -> Any:
@@ -57,34 +85,68 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
     """
     recorded = recording_dispatch(ctx.tools, declaration.name)
     procedure = declaration.procedure(recorded.tools)
+    if not isinstance(procedure, Procedure):
+        raise DefinitionError(
+            f"runbook_as_tool({declaration.name}): the procedure's factory gave "
+            f"{type(procedure).__name__} for this call, not a built chart",
+            where="procedure",
+            code="bad_runbook",
+        )
     try:
         run = await procedure.run(dict(args), redact=declaration.redact, signal=ctx.signal)
     except BaseException as error:
-        _note_run(declaration, getattr(error, "run", None), ctx)
         absence = _absence_behind(error, recorded)
+        note_run(declaration, getattr(error, "run", None), ctx, recorded, absence)
         if absence is not None:
-            return absence
+            return absence.absence
         raise
-    _note_run(declaration, run, ctx)
+    # A signal caught inside a stage still is the answer: concluding anything would be concluding
+    # from nothing.
+    absence = recorded.remembered
+    note_run(declaration, run, ctx, recorded, absence)
+    if absence is not None:
+        return absence.absence
     if run.status == "paused":
-        raise _paused(declaration, run)
-    if recorded.remembered is not None:
-        # The signal was caught inside a stage; concluding anything would be concluding from
-        # nothing.
-        return recorded.remembered.absence
+        raise paused_error("runbook_as_tool", declaration.name, run)
     return await compose_envelope(declaration, procedure, run, recorded, ctx)
 
 
-def _absence_behind(error: BaseException, recorded: RecordedDispatch) -> Any:
+def _absence_behind(
+    error: BaseException, recorded: RecordedDispatch
+) -> RunbookAbsenceSignal | None:
     if not isinstance(error, Exception) or isinstance(error, RunCancelled | LimitReached):
         return None
-    signal = absence_signal_of(error) or recorded.remembered
-    return None if signal is None else signal.absence
+    return absence_signal_of(error) or recorded.remembered
 
 
-def _note_run(declaration: Declaration, run: Run | None, ctx: ToolContext) -> None:
-    if run is None:
+def note_run(
+    declaration: Observed,
+    run: Any,
+    ctx: ToolContext,
+    recorded: RecordedDispatch | None = None,
+    absence: Any = None,
+) -> None:
+    """Show a run that ended, in whatever way, to those who keep or watch runs.
+
+    Parameters
+    ----------
+    declaration : Observed
+        Whose run it is.
+    run : object
+        The run; anything else is nothing to note.
+    ctx : ToolContext
+    recorded : RecordedDispatch, optional
+        The inner calls; secrets that only their answers held are made known to the run's policy.
+    absence : object, optional
+        The absence that is the answer instead of the run's own.
+    """
+    if not isinstance(run, Run):
         return
+    if recorded is not None and run.redactor.active:
+        held = run.redactor.secrets_in(results_of(recorded), ())
+        run.redactor = run.redactor.knowing(held)
+    if absence is not None:
+        run.status = RunbookAbsenceSignal.run_status
     ctx.run_sink(run)
     if declaration.kept is not None:
         declaration.kept.keep(
@@ -100,14 +162,19 @@ def _note_run(declaration: Declaration, run: Run | None, ctx: ToolContext) -> No
             _log.warning("a recorder of %s failed", declaration.name, exc_info=True)
 
 
-def _paused(declaration: Declaration, run: Run) -> Paused:
-    asked = None if run.pause is None else run.pause["reason"]
+def results_of(recorded: RecordedDispatch) -> list[Any]:
+    """Give what the inner calls returned, in the order they were started."""
+    return [record.result for record in recorded.records if record.result is not MISSING]
+
+
+def paused_error(maker: str, name: str, run: Run) -> Paused:
+    """Make the error of a procedure that paused where nobody can answer it."""
+    asked = "" if run.pause is None else show(run.redactor.scrub(run.pause)["reason"])
     error = Paused(
-        f"runbook_as_tool({declaration.name}): the procedure paused for an answer: "
-        f"{asked}; a paused procedure is not resumed through the tool boundary, the "
-        "error's checkpoint holds what it waits for",
+        f"{maker}({name}): the procedure paused for an answer: {asked}; a paused procedure is not "
+        "resumed through the tool boundary, the error's checkpoint holds what it waits for",
         checkpoint=run.checkpoint,
-        where=declaration.name,
+        where=name,
     )
     error.run = run
     return error
@@ -130,10 +197,12 @@ async def compose_envelope(
         tool_name=declaration.name,
     )
     verdicts = declaration.verdicts
+    groups = fan_out_groups(run, None if verdicts is None else verdicts.decider)
+    wire = WireReport()
     rowset = None
     projection: dict[str, Any] = {}
     if declaration.verdict_kind:
-        rowset = read_rowset(state.get("verdicts"), verdicts.rank if verdicts else ())
+        rowset = read_rowset(state.get("verdicts"), verdicts.rank if verdicts else (), wire)
         projection = projection_of(
             rowset,
             max_rows=verdicts.max_rows if verdicts else DEFAULT_MAX_ROWS,
@@ -142,22 +211,20 @@ async def compose_envelope(
             if verdicts is None
             else meanings_of(run, procedure.structure, verdicts.decider),
         )
-    wire = WireReport()
     report, refused = admit_report(
         state.get("report"), reserved_names(declaration.verdict_kind), wire
     )
-    results = [r.result for r in recorded.records if r.result is not MISSING]
-    inner = run.redactor.scrub([*results])
-    bridge = bridge_ledger(declaration, run, rowset, wire.replaced)
+    inner = run.redactor.scrub(results_of(recorded))
+    provenance = to_wire(stamp(carried_provenance(inner), declaration.name, ctx.call_id), wire)
     ledger = compose_ledger(
-        fold_declared(inner), read_declared_coverage(state.get("coverage")), bridge
+        fold_declared(inner),
+        read_declared_coverage(state.get("coverage")),
+        bridge_ledger(declaration, run, groups, rowset, wire.replaced),
     )
-    ledger = ledger.with_sentence(
-        ledger_sentence(declaration, run, rowset, len(ledger.not_checked))
-    )
+    sentence = ledger_sentence(declaration, run, rowset, len(ledger.not_checked))
     rules = declaration.rules
     result: dict[str, Any] = {
-        "af_provenance": stamp(carried_provenance(inner), declaration.name, ctx.call_id),
+        "af_provenance": provenance,
         "rule_version": UNDECLARED if rules is None else rules.version,
         **report,
         **projection,
@@ -166,9 +233,10 @@ async def compose_envelope(
     if note is not None:
         result["report_note"] = note
     result["walk"] = walk
+    covered = ledger.with_sentence(sentence).to_dict()
     return Envelope.live(
-        {"af_coverage": ledger.to_dict(), "result": result},
-        dossier=Dossier.of_run(declaration, run, rowset),
+        {"af_coverage": scrubbed_texts(to_wire(covered), run.redactor), "result": result},
+        dossier=Dossier.of_run(declaration, run, groups, rowset),
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,
     )

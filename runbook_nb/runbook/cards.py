@@ -23,14 +23,14 @@ from runbook_nb._view import (
     Table,
     verdict_role,
 )
-from runbook_nb.runbook.explain import decided_by, facts_by_subject, subject_column
-from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS
+from runbook_nb.runbook.explain import decided_by, facts_of_rows
+from runbook_nb.runbook.fans import FanOutGroup
+from runbook_nb.runbook.report import SPINE_KEYS
+from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS, subject_column
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.envelope import Envelope, VerdictTable
-
-_SPINE = frozenset({"af_provenance", "rule_version", "report_note", "walk"})
 
 
 def envelope_card(envelope: Envelope) -> Card:
@@ -78,14 +78,24 @@ def _headline(envelope: Envelope, has_rows: bool) -> tuple[str, str]:
     if not has_rows:
         walk = envelope["result"].get("walk", {})
         return f"ran in {counted(walk.get('steps_executed', 0), 'step')}", ""
-    total = envelope["result"]["rows_total"]
-    fans = envelope.dossier.fan_outs if envelope.carries_dossier else ()
-    items = sum(counts.items for counts in fans if counts.has_decider)
-    if not total and not items:
-        return "0 subjects", "no rule was tried"
-    words = counted(items, "subject") if items > total else counted(total, "row")
-    declined = envelope.verdicts.counts().get(DECLINED_VERDICT, 0)
-    return words, "no verdict was reached" if total and declined == total else ""
+    verdicts = envelope.verdicts
+    items = sum(group.counts.items for group in judging(envelope))
+    if not verdicts.total and not items:
+        if envelope.carries_dossier and not envelope.dossier.sources:
+            return "0 subjects", "no rule was tried"
+        return "0 rows", "nothing was assessed"
+    words = counted(items, "subject") if items > verdicts.total else counted(verdicts.total, "row")
+    if not verdicts.complete:
+        return words, f"{len(verdicts)} of {verdicts.total} rows held here"
+    declined = verdicts.counts().get(DECLINED_VERDICT, 0)
+    return words, "no verdict was reached" if verdicts and declined == len(verdicts) else ""
+
+
+def judging(envelope: Envelope) -> list[FanOutGroup]:
+    """Give the fan-outs whose subjects the verdict rows are about; none in a wire-only copy."""
+    if not envelope.carries_dossier:
+        return []
+    return [group for group in envelope.dossier.fan_outs if group.judges]
 
 
 def verdict_order(envelope: Envelope) -> tuple[str, ...]:
@@ -103,36 +113,51 @@ def verdict_order(envelope: Envelope) -> tuple[str, ...]:
 
 
 def outcome_badges(envelope: Envelope, order: Sequence[str]) -> tuple[Badge, ...]:
-    """Count the outcomes: verdicts in declared order, declined, then what was not judged."""
-    counts = envelope.verdicts.counts()
+    """Count the outcomes: verdicts in declared order, declined, then what has no row.
+
+    A copy that does not hold every row counts nothing, rather than the rows it happens to hold.
+    """
+    verdicts = envelope.verdicts
+    if not verdicts.complete:
+        return ()
+    counts = verdicts.counts()
     words = [w for w in order if w != DECLINED_VERDICT] + [DECLINED_VERDICT]
     badges = [
         Badge(word=show(word), role=verdict_role(word, tuple(order)), count=counts[word])
         for word in words
         if counts.get(word)
     ]
-    fans = envelope.dossier.fan_outs if envelope.carries_dossier else ()
-    failed = sum(c.failed for c in fans if c.has_decider)
-    missed = sum(c.not_reached for c in fans if c.has_decider)
-    if failed:
-        badges.append(Badge(word="failed", role="failed", count=failed))
-    if missed:
-        badges.append(Badge(word="not reached", role="not_reached", count=missed))
+    groups = judging(envelope)
+    failed = sum(group.counts.failed for group in groups)
+    missed = sum(group.counts.not_reached for group in groups)
+    rowless = sum(group.counts.items for group in groups) - verdicts.total
+    # Where the procedure wrote rows for some of them too, the counts would not add up to the
+    # headline's; the ledger tells of these subjects in any case.
+    if rowless >= failed + missed:
+        others = rowless - failed - missed
+        if failed:
+            badges.append(Badge(word="failed", role="failed", count=failed))
+        if missed:
+            badges.append(Badge(word="not reached", role="not_reached", count=missed))
+        if others:
+            badges.append(Badge(word="without a row", role="not_reached", count=others))
+    elif rowless > 0:
+        badges.append(Badge(word="without a row", role="not_reached", count=rowless))
     return tuple(badges)
 
 
 def verdict_section(envelope: Envelope, order: Sequence[str]) -> Section:
     """Show the verdict rows: word first, subject, the author's columns, what decided."""
-    facts = facts_by_subject(envelope)
-    reasons = None
+    shown = list(islice(envelope.verdicts, settings.max_table_rows))
+    reasons: list[str | None] | None = None
+    note, units, ranked = "", {}, False
     if envelope.carries_dossier:
-        reasons = {name: decided_by(found) for name, found in facts.items()}
-    units = envelope.dossier.units if envelope.carries_dossier else {}
+        reasons = [decided_by(facts) for facts, _ in facts_of_rows(envelope, shown)]
+        units, ranked = dict(envelope.dossier.units), envelope.dossier.ranked
+        note = "worst first" if ranked else ""
+    else:
+        note = "decided by: not carried"
     table = verdict_rows_table(envelope.verdicts, order, reasons=reasons, units=units)
-    ranked = envelope.carries_dossier and envelope.dossier.ranked
-    note = "worst first" if ranked else ""
-    if reasons is None:
-        note = ", ".join(filter(None, (note, "decided by: not carried")))
     return Section(label="Verdicts", parts=(table,), note=note)
 
 
@@ -140,7 +165,7 @@ def verdict_rows_table(
     rows: VerdictTable,
     order: Sequence[str],
     *,
-    reasons: Mapping[Any, str | None] | None = None,
+    reasons: Sequence[str | None] | None = None,
     units: Mapping[str, str] | None = None,
 ) -> Table:
     """Make the table of verdict rows, capped, with how many there are."""
@@ -171,7 +196,13 @@ def verdict_rows_table(
         columns.append(Column(head="decided by", in_text="hidden"))
     return Table(
         columns=tuple(columns),
-        rows=tuple(_row_cells(row, subject, others, order, reasons) for row in shown),
+        rows=tuple(
+            (
+                *_row_cells(row, subject, others, order),
+                *([] if reasons is None else [Data(value=w)]),
+            )
+            for row, w in zip(shown, reasons or [None] * len(shown), strict=True)
+        ),
         total=rows.total,
         rest="to_frame()",
         empty="no rows: nothing was assessed",
@@ -183,20 +214,12 @@ def _row_cells(
     subject: str | None,
     others: Sequence[str],
     order: Sequence[str],
-    reasons: Mapping[Any, str | None] | None,
 ) -> tuple[Cell, ...]:
     word = str(row.get("verdict"))
     cells: list[Cell] = [Badge(word=show(word), role=verdict_role(word, tuple(order)))]
     if subject is not None:
         cells.append(Data(value=row.get(subject)))
     cells += [Data(value=row.get(name)) for name in others]
-    if reasons is not None:
-        name = row.get(subject) if subject is not None else None
-        try:
-            reason = reasons.get(name)
-        except TypeError:  # a subject that cannot be a key names nobody
-            reason = None
-        cells.append(Data(value=reason))
     return tuple(cells)
 
 
@@ -251,7 +274,7 @@ def _meanings_section(envelope: Envelope, order: Sequence[str]) -> Section:
 def report_section(envelope: Envelope, *, in_text: bool) -> Section | None:
     """Show the procedure's own report fields; None when there is none."""
     result = envelope["result"]
-    reserved = _SPINE | (frozenset(PROJECTION_KEYS) if "verdicts" in result else frozenset())
+    reserved = {*SPINE_KEYS, *(PROJECTION_KEYS if "verdicts" in result else ())}
     fields = [(name, value) for name, value in result.items() if name not in reserved]
     note = result.get("report_note")
     if not fields and not note:

@@ -6,6 +6,7 @@ order, and the procedure's factory is tried once then; what a call does is in `b
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final
@@ -189,7 +190,7 @@ def runbook_as_tool(
         )
     stamp, rule_set = _as_rules(rules, where)
     projected = as_verdicts(verdicts, where)
-    if presentation not in PRESENTATIONS or not isinstance(presentation, str):
+    if not isinstance(presentation, str) or presentation not in PRESENTATIONS:
         raise DefinitionError(
             f"{where}: presentation is {presentation!r}; it is 'prose' when the model's words are "
             "the only place the rows appear, or 'panel' when the host draws them",
@@ -197,7 +198,7 @@ def runbook_as_tool(
             code="bad_runbook",
         )
     walk_options = _as_walk(walk, where)
-    kept = _as_kept(keep_record, keep_record_limit, where)
+    kept = as_kept(keep_record, keep_record_limit, where)
     policy = as_redact(redact)
     declaration = Declaration(
         name=name,
@@ -210,7 +211,7 @@ def runbook_as_tool(
         presentation=presentation,
         walk=walk_options,
         redact=policy,
-        recorders=_as_recorders(recorders, where),
+        recorders=as_recorders(recorders, where),
         kept=kept,
     )
     probe = _probe(declaration, where)
@@ -223,7 +224,7 @@ def runbook_as_tool(
     return define_tool(
         name=name,
         description=description,
-        input_schema=_input_schema(input_schema, probe),
+        input_schema=input_schema_of(input_schema, probe),
         result_kind=result_kind,
         execute=answer,
         carried=FrozenDict(runbook=declaration),
@@ -317,8 +318,22 @@ def resolve_recording_policy(
     return RecordingOptions(label=label, max_bytes=max_bytes)
 
 
-def _as_kept(keep: Any, limit: Any, where: str) -> KeptRecords | None:
-    if keep is not True:
+def as_kept(keep: Any, limit: Any, where: str) -> KeptRecords | None:
+    """Make the store that ``keep_record`` and ``keep_record_limit`` ask for; None for none.
+
+    Raises
+    ------
+    DefinitionError
+        ``keep_record`` is neither True nor False, or the limit is no whole number from 1, or is
+        given without anything being kept.
+    """
+    if type(keep) is not bool:
+        raise DefinitionError(
+            f"{where}: keep_record is {keep!r}, neither True nor False",
+            where="keep_record",
+            code="bad_runbook",
+        )
+    if not keep:
         if limit is not None:
             raise DefinitionError(
                 f"{where}: keep_record_limit is {limit!r} without keep_record=True",
@@ -335,8 +350,15 @@ def _as_kept(keep: Any, limit: Any, where: str) -> KeptRecords | None:
     return KeptRecords(DEFAULT_KEPT if limit is None else limit)
 
 
-def _as_recorders(given: Any, where: str) -> tuple[Any, ...]:
-    recorders = tuple(given)
+def as_recorders(given: Any, where: str) -> tuple[Any, ...]:
+    """Read the ``recorders`` option: callables that are shown each finished run.
+
+    Raises
+    ------
+    DefinitionError
+        One of them cannot be called.
+    """
+    recorders = tuple(given) if isinstance(given, list | tuple) else (given,)
     if any(not callable(recorder) for recorder in recorders):
         raise DefinitionError(
             f"{where}: recorders holds something that cannot be called with a finished run",
@@ -348,7 +370,7 @@ def _as_recorders(given: Any, where: str) -> tuple[Any, ...]:
 
 def _probe(declaration: Declaration, where: str) -> Procedure:
     try:
-        made = declaration.procedure(probe_dispatch(declaration.name))
+        made: Any = declaration.procedure(probe_dispatch(declaration.name))
     except Exception as error:
         raise DefinitionError(
             f"{where}: the procedure's factory failed when it was tried (the definition probe): "
@@ -358,16 +380,21 @@ def _probe(declaration: Declaration, where: str) -> Procedure:
             fix="the factory only builds the chart and is free of side effects; stages do the work",
         ) from error
     if not isinstance(made, Procedure):
+        fix = "call .build() at the end" if hasattr(made, "build") else "return a built chart"
+        if inspect.iscoroutine(made):
+            made.close()
+            fix = "make the factory a plain def; the stages may be async"
         raise DefinitionError(
             f"{where}: the procedure's factory gave {type(made).__name__}, not a built chart",
             where="procedure",
             code="bad_runbook",
-            fix="call .build() at the end" if hasattr(made, "build") else "return a built chart",
+            fix=fix,
         )
     return made
 
 
-def _input_schema(given: Any, probe: Procedure) -> Any:
+def input_schema_of(given: Any, probe: Procedure) -> Any:
+    """Give the input schema of a tool: the one given, else what the chart declares as data."""
     if given is not None:
         return given
     declared = probe.input_schema

@@ -8,31 +8,28 @@ the run's log; a carried one holds what was written down, and says how much of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, did_you_mean, show
-from runbook_nb.errors import LoadError, RunbookError
-from runbook_nb.record.counts import FanOutCounts
-from runbook_nb.record.log import FanOut
-from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb._json import canonical, to_wire
+from runbook_nb._text import clip, did_you_mean, show, visible
+from runbook_nb._view import Card
+from runbook_nb.errors import RunbookError
+from runbook_nb.record.log import FanOut, Shape
+from runbook_nb.record.redact import Redactor
+from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.slots import decision_of, reason_of
 from runbook_nb.record.structure import Structure
-from runbook_nb.rules import Decision, RuleSet, path_for
-from runbook_nb.rules.written import read as read_tagged
-from runbook_nb.rules.written import write as write_tagged
+from runbook_nb.rules import Decision, RuleSet
+from runbook_nb.runbook.fans import FanOutGroup, served_subject
+from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.runbook.declare import Declaration
     from runbook_nb.runbook.verdicts import Rowset
-
-#: Written into every carried dossier.
-DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
 
 
 class NotCarried(RunbookError, LookupError):
@@ -42,22 +39,67 @@ class NotCarried(RunbookError, LookupError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldDecision(Immutable):
+    """A decision of which only the words are carried, as when a rule is a function.
+
+    Attributes
+    ----------
+    branch : str or None
+    via : str
+        ``rule``, ``default``, ``unreadable``, ``outside`` or ``none``.
+    rule_index : int or None
+    label, cause, sentence : str
+        As the decision itself told them.
+    """
+
+    branch: str | None
+    via: str
+    rule_index: int | None
+    label: str | None
+    cause: str
+    sentence: str
+
+    @classmethod
+    def of(cls, decision: Decision | ToldDecision) -> ToldDecision:
+        """Take down the words of a decision."""
+        return cls(**{name: getattr(decision, name) for name in cls.__slots__})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the words as JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def view(self, subject: str | None = None, place: str | None = None) -> Card:
+        """Show the words, and that the conditions are not carried."""
+        closing = (
+            clip(visible(self.label), 80) if self.label else "",
+            place or "",
+            "the conditions are not carried",
+        )
+        return Card(
+            kind="Decision",
+            name=visible(subject or ""),
+            headline=self.sentence,
+            closing=tuple(text for text in closing if text),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectFacts(Immutable):
     """What became of one subject.
 
     Attributes
     ----------
     subject : object
-        What names it; None for the run's own decisions outside any fan-out.
+        What names it; None when nothing does, as for the run's decisions outside any fan-out.
     stage : str
-        Id of its fan-out, or of the decider outside any.
+        Key of its fan-out, or id of the decider outside any.
     index : int
         Position of its item.
     status : {"ok", "failed", "not_reached"}
     reason : str or None
         Why there is no verdict.
-    decision : Decision or None
-        The last decision of its branch, redacted.
+    decision : Decision, ToldDecision or None
+        That of the configured decider in its branch, else the last one; redacted.
     """
 
     subject: Any
@@ -65,25 +107,41 @@ class SubjectFacts(Immutable):
     index: int
     status: str
     reason: str | None = None
-    decision: Decision | None = None
+    decision: Decision | ToldDecision | None = None
 
 
-class _Hidden:
-    """Keys whose values were taken out before a dossier was written."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSource(Immutable):
+    """A rule set that judged, as far as it is held.
 
-    __slots__ = ("_keys",)
+    Attributes
+    ----------
+    name, version, digest : str
+        Of the set that judged.
+    rules : RuleSet or None
+        Its content; in a copy, what a policy hides is replaced. None when it could not be written.
+    hidden : frozenset of str
+        Keys whose values and limits must not be seen.
+    """
 
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys
+    name: str
+    version: str
+    digest: str
+    rules: RuleSet | None
+    hidden: frozenset[str] = frozenset()
 
-    def hides_key(self, key: str) -> bool:
-        return key in self._keys
-
-    def scrub(self, value: Any) -> Any:
-        return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_Hidden, (self._keys,))
+    @classmethod
+    def of(cls, rules: RuleSet, redactor: Redactor) -> RuleSource:
+        """Make the source of a set that judged under a policy."""
+        whens = [rule.when for rule in rules.rules] + [entry.where for entry in rules.outside]
+        keys = {key for when in whens if isinstance(when, Mapping) for key in when}
+        return cls(
+            name=rules.name,
+            version=rules.version,
+            digest=rules.digest,
+            rules=rules,
+            hidden=frozenset(key for key in keys if redactor.hides_key(key)),
+        )
 
 
 class Dossier:
@@ -93,28 +151,30 @@ class Dossier:
     ----------
     procedure : str
         The procedure's name.
-    rule_sets : tuple of RuleSet
-        Those that judged, in order of first judging.
+    sources : tuple of RuleSource
+        The rule sets that judged, in order of first judging.
     structure : Structure
     decider : str or None
         The configured decider.
-    fan_outs : tuple of FanOutCounts
+    fan_outs : tuple of FanOutGroup
     rows : tuple of mapping
         Every verdict row, also past the cap of the wire.
     units : mapping
         Column -> unit.
     ranked : bool
         Whether the rows are sorted by a declared rank.
+    stamp : tuple of (str, str) or None
+        Name and version of the declared rules.
     """
 
     def __init__(
         self,
         *,
         procedure: str,
-        rule_sets: Sequence[RuleSet],
+        sources: Sequence[RuleSource],
         structure: Structure,
         decider: str | None,
-        fan_outs: Sequence[FanOutCounts],
+        fan_outs: Sequence[FanOutGroup],
         rows: Sequence[Mapping[str, Any]],
         units: Mapping[str, str],
         ranked: bool,
@@ -124,7 +184,7 @@ class Dossier:
         subjects_total: int | None = None,
     ) -> None:
         self.procedure = procedure
-        self.rule_sets = tuple(rule_sets)
+        self.sources = tuple(sources)
         self.structure = structure
         self.decider = decider
         self.fan_outs = tuple(fan_outs)
@@ -135,24 +195,43 @@ class Dossier:
         self._run = run
         self._carried = tuple(carried)
         self._total = subjects_total
+        self._column = subject_column(self.rows[0]) if self.rows else None
+        self._places: dict[int, tuple[int, Any] | None] = {}
 
     @classmethod
-    def of_run(cls, declaration: Declaration, run: Run, rowset: Rowset | None) -> Dossier:
+    def of_run(
+        cls,
+        declaration: Declaration,
+        run: Run,
+        groups: Sequence[FanOutGroup],
+        rowset: Rowset | None,
+    ) -> Dossier:
         """Make the dossier of a run that answered."""
         verdicts = declaration.verdicts
         rules = declaration.rules
+        judged = dict.fromkeys(run.rule_sets())
         return cls(
             procedure=run.name,
-            rule_sets=run.rule_sets(),
+            sources=[RuleSource.of(rule_set, run.redactor) for rule_set in judged],
             structure=run.structure,
             decider=None if verdicts is None else verdicts.decider,
-            fan_outs=run.fan_outs,
+            fan_outs=groups,
             rows=() if rowset is None else rowset.rows,
             units={} if verdicts is None else verdicts.units,
             ranked=bool(verdicts is not None and verdicts.rank),
             stamp=None if rules is None else (rules.name, rules.version),
             run=run,
         )
+
+    @property
+    def rule_sets(self) -> tuple[RuleSet, ...]:
+        """The rule sets held here, in order of first judging."""
+        return tuple(source.rules for source in self.sources if source.rules is not None)
+
+    @property
+    def redactor(self) -> Redactor:
+        """What keeps hidden values out of what is written; a copy holds none of them."""
+        return Redactor(None) if self._run is None else self._run.redactor
 
     # -- subjects --------------------------------------------------------------------------
 
@@ -163,8 +242,9 @@ class Dossier:
             return self._total
         if self._run is None:
             return len(self._carried)
-        total = sum(len(fan) for fan in self._run.log.fan_outs())
-        return total if total else sum(1 for _ in self._own_decisions())
+        return sum(group.counts.items for group in self.fan_outs) + sum(
+            1 for _ in self._own_decisions()
+        )
 
     @property
     def complete(self) -> bool:
@@ -172,42 +252,66 @@ class Dossier:
         return self._run is not None or len(self._carried) == self.subjects_total
 
     def subjects(self) -> Iterator[SubjectFacts]:
-        """Yield what became of each subject, in item order."""
+        """Yield what became of each subject, in item order; then decisions outside any fan-out."""
         if self._run is None:
             yield from self._carried
             return
-        fans = list(self._run.log.fan_outs())
-        if not fans:
-            yield from self._own_decisions()
-        for fan in fans:
-            for index in range(len(fan)):
-                yield self._facts(fan, index)
+        for group, fan, index in self._items():
+            yield self._facts(group, fan, index)
+        yield from self._own_decisions()
 
-    def named_subjects(self, column: str | None = None) -> Iterator[tuple[Any, SubjectFacts]]:
-        """Yield each subject with its name; see `find` for ``column``."""
-        if self._run is None:
-            yield from ((facts.subject, facts) for facts in self._carried)
-            return
-        for fan in self._run.log.fan_outs():
-            for index in range(len(fan)):
-                yield self._name(fan, index, column), self._facts(fan, index)
+    def _items(self) -> Iterator[tuple[FanOutGroup, FanOut, int]]:
+        for group in self.fan_outs:
+            for fan in group.executions:
+                for index in range(len(fan)):
+                    yield group, fan, index
 
-    def _facts(self, fan: FanOut, index: int) -> SubjectFacts:
-        assert self._run is not None  # noqa: S101 - only live dossiers read fan-outs
-        redactor = self._run.redactor
+    def _facts(self, group: FanOutGroup, fan: FanOut, index: int) -> SubjectFacts:
         status = fan.status(index)
         return SubjectFacts(
-            subject=redactor.scrub(fan.subject_of(index)),
-            stage=fan.stage.id,
+            subject=served_subject(self.redactor, fan, index, self._column),
+            stage=group.key,
             index=index,
             status=status,
-            reason=None if status == "ok" else redactor.text(reason_of(fan, index)),
-            decision=decision_of(fan, index, redactor),
+            reason=None if status == "ok" else self.redactor.text(reason_of(fan, index)),
+            decision=self._decision(fan, index),
+        )
+
+    def _decision(self, fan: FanOut, index: int) -> Decision | None:
+        """Give the decision of the configured decider in a branch, else the branch's last."""
+        shape = fan.shape(index)
+        if shape is None:
+            return None
+        if shape.number not in self._places:
+            self._places[shape.number] = self._configured(fan, shape)
+        place = self._places[shape.number]
+        if place is None:
+            return decision_of(fan, index, self.redactor)
+        at, path = place
+        start = fan.offsets[index] + at
+        values = tuple(fan.values[start : start + len(path.codes)])
+        return Decision(path, values, self.redactor)
+
+    def _configured(self, fan: FanOut, shape: Shape) -> tuple[int, Any] | None:
+        for event in reversed(facts_of(fan.log, shape).events):
+            if event.code.path is not None and self._is_decider(event.code.stage):
+                return event.at, event.code.path
+        return None
+
+    def _is_decider(self, stage: Any) -> bool:
+        if self.decider in (stage.id, stage.name):
+            return True
+        return any(
+            stage.id == node.id for node in self.structure.find(self.decider or "", "decider")
         )
 
     def _own_decisions(self) -> Iterator[SubjectFacts]:
-        assert self._run is not None  # noqa: S101 - only live dossiers read the log
-        for place, recorded in enumerate(self._run.walk.iter_decisions()):
+        """Yield the run's own decisions, where no fan-out is what the verdicts are about."""
+        if self._run is None or any(group.judges for group in self.fan_outs):
+            return
+        own = [one for one in self._run.walk.iter_decisions() if one.item is None]
+        configured = [one for one in own if self._is_decider(one.stage)]
+        for place, recorded in enumerate(configured or own):
             yield SubjectFacts(
                 subject=None,
                 stage=recorded.stage.id,
@@ -216,22 +320,44 @@ class Dossier:
                 decision=recorded.decision,
             )
 
-    def find(self, subject: Any, *, column: str | None = None) -> SubjectFacts:
+    def named(self, keys: Collection[Any]) -> dict[Any, list[SubjectFacts]]:
+        """Find the subjects of several names at once.
+
+        Parameters
+        ----------
+        keys : collection
+            What `name_key` gives for each name.
+        """
+        found: dict[Any, list[SubjectFacts]] = {}
+        if self._run is None:
+            for facts in self._carried:
+                key = name_key(facts.subject)
+                if key is not None and key in keys:
+                    found.setdefault(key, []).append(facts)
+            return found
+        redactor, column = self.redactor, self._column
+        for group, fan, index in self._items():
+            key = name_key(served_subject(redactor, fan, index, column))
+            if key is not None and key in keys:
+                found.setdefault(key, []).append(self._facts(group, fan, index))
+        return found
+
+    def find(self, subject: Any, *, verdict: str | None = None) -> SubjectFacts:
         """Find one subject by what names it.
 
         Parameters
         ----------
         subject : object
             Its name.
-        column : str, optional
-            Key of the items to look under where the fan-out declared no subject key.
+        verdict : str, optional
+            Which of several subjects of that name: the one that was decided so.
 
         Raises
         ------
         NotCarried
             This copy does not hold it, or several subjects have that name.
         """
-        found = list(self._candidates(subject, column))
+        found = narrowed(list(self._called(subject)), verdict)
         if len(found) == 1:
             return found[0]
         if found:
@@ -243,27 +369,15 @@ class Dossier:
             )
         raise self._unknown(subject)
 
-    def _candidates(self, subject: Any, column: str | None) -> Iterator[SubjectFacts]:
+    def _called(self, subject: Any) -> Iterator[SubjectFacts]:
+        asked = name_key(subject)
         if self._run is None:
-            yield from (f for f in self._carried if _names(f.subject, subject))
+            yield from (f for f in self._carried if is_called(f.subject, subject, asked))
             return
-        for fan in self._run.log.fan_outs():
-            for index in range(len(fan)):
-                if _names(self._name(fan, index, column), subject):
-                    yield self._facts(fan, index)
-
-    def _name(self, fan: FanOut, index: int, column: str | None) -> Any:
-        assert self._run is not None  # noqa: S101 - only live dossiers read fan-outs
-        name = fan.subject_of(index)
-        item = fan.items[index]
-        if (
-            name is None
-            and fan.subject is None
-            and column is not None
-            and isinstance(item, Mapping)
-        ):
-            name = item.get(column)
-        return self._run.redactor.scrub(name)
+        for group, fan, index in self._items():
+            name = served_subject(self.redactor, fan, index, self._column)
+            if is_called(name, subject, asked):
+                yield self._facts(group, fan, index)
 
     def _unknown(self, subject: Any) -> NotCarried:
         if not self.complete:
@@ -288,33 +402,14 @@ class Dossier:
     # -- written form ----------------------------------------------------------------------
 
     def to_dict(self, cap: int | None = None) -> dict[str, Any]:
-        """Write the dossier down, at most ``cap`` subjects of it, with how many there are.
+        """Write the dossier down, at most ``cap`` subjects and rows of it, with how many there are.
 
         Rule sets with function rules are written by name and digest only; their decisions are
-        then written as sentences.
+        then written as words.
         """
-        written = {id(rules): _written_rules(rules) for rules in self.rule_sets}
-        numbers = {id(rules): place for place, rules in enumerate(self.rule_sets)}
-        subjects: list[dict[str, Any]] = []
-        for facts in self.subjects():
-            if cap is not None and len(subjects) == cap:
-                break
-            subjects.append(_written_subject(facts, numbers, written))
-        return {
-            "format": DOSSIER_FORMAT,
-            "procedure": self.procedure,
-            "stamp": None if self.stamp is None else list(self.stamp),
-            "decider": self.decider,
-            "rule_sets": [written[id(rules)] for rules in self.rule_sets],
-            "structure": to_wire(self.structure.to_dict()),
-            "fan_outs": [counts.to_dict() for counts in self.fan_outs],
-            "units": dict(self.units),
-            "ranked": self.ranked,
-            "rows": to_wire(list(self.rows if cap is None else self.rows[:cap])),
-            "rows_total": len(self.rows),
-            "subjects": subjects,
-            "subjects_total": self.subjects_total,
-        }
+        from runbook_nb.runbook.carried import write_dossier
+
+        return write_dossier(self, cap)
 
     @classmethod
     def from_dict(cls, data: Any) -> Dossier:
@@ -325,126 +420,41 @@ class Dossier:
         LoadError
             It is no dossier of a format this version knows.
         """
-        if not isinstance(data, Mapping) or data.get("format") != DOSSIER_FORMAT:
-            raise LoadError(
-                "this is no dossier this version can read",
-                where="dossier",
-                fix=f"its format should be {DOSSIER_FORMAT!r}",
-            )
-        try:
-            return cls._read(data)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise LoadError(f"the dossier is damaged: {error}", where="dossier") from error
+        from runbook_nb.runbook.carried import read_dossier
 
-    @classmethod
-    def _read(cls, data: Mapping[str, Any]) -> Dossier:
-        rule_sets = [
-            RuleSet.from_dict(entry["content"]) if entry.get("content") else None
-            for entry in data["rule_sets"]
-        ]
-        stamp = data.get("stamp")
-        return cls(
-            procedure=data["procedure"],
-            rule_sets=[rules for rules in rule_sets if rules is not None],
-            structure=Structure.from_dict(data["structure"]),
-            decider=data.get("decider"),
-            fan_outs=[FanOutCounts(**counts) for counts in data["fan_outs"]],
-            rows=data["rows"],
-            units=data.get("units", {}),
-            ranked=bool(data.get("ranked")),
-            stamp=None if stamp is None else (stamp[0], stamp[1]),
-            carried=[_read_subject(entry, rule_sets) for entry in data["subjects"]],
-            subjects_total=data["subjects_total"],
-        )
+        return read_dossier(data)
 
 
-def _names(name: Any, asked: Any) -> bool:
-    if name is None:
+def name_key(name: Any) -> Any:
+    """Give what two names must share to be one: their wire form; None when nothing is named.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> name_key(date(2026, 1, 2)) == name_key("2026-01-02"), name_key(1) == name_key(True)
+    (True, False)
+    """
+    if name.__class__ is str:
+        return name
+    wire = to_wire(name)
+    if isinstance(wire, bool):
+        return ("bool", wire)
+    return canonical(wire) if isinstance(wire, dict | list) else wire
+
+
+def is_called(name: Any, asked: Any, key: Any = None) -> bool:
+    """Say whether a name is the one asked for, also when it is asked for as it is shown."""
+    if name is None or asked is None:
         return False
-    return bool(name == asked and type(name) is type(asked)) or (
-        isinstance(asked, str) and not isinstance(name, str) and show(name) == asked
-    )
+    if name_key(name) == (name_key(asked) if key is None else key):
+        return True
+    return isinstance(asked, str) and not isinstance(name, str) and show(name) == asked
 
 
-def _written_rules(rules: RuleSet) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": rules.name, "version": rules.version, "digest": rules.digest}
-    try:
-        entry["content"] = rules.to_dict()
-    except RunbookError:  # a function rule has no written form
-        entry["content"] = None
-    return entry
-
-
-def _written_subject(
-    facts: SubjectFacts, numbers: Mapping[int, int], written: Mapping[int, Mapping[str, Any]]
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "subject": to_wire(facts.subject),
-        "stage": facts.stage,
-        "index": facts.index,
-        "status": facts.status,
-    }
-    if facts.reason is not None:
-        entry["reason"] = facts.reason
-    decision = facts.decision
-    if decision is None:
-        return entry
-    number = numbers.get(id(decision.rules))
-    if number is None or written[id(decision.rules)]["content"] is None:
-        entry["decided"] = {"branch": decision.branch, "sentence": decision.sentence}
-        return entry
-    conditions = decision.conditions
-    entry["decision"] = {
-        "rules": number,
-        "codes": list(decision.path.codes),
-        "values": [
-            PLACEHOLDER if condition.redacted else _written_value(condition.actual)
-            for condition in conditions
-        ],
-    }
-    hidden = sorted({condition.key for condition in conditions if condition.redacted})
-    if hidden:
-        entry["decision"]["hidden"] = hidden
-    return entry
-
-
-def _written_value(value: Any) -> Any:
-    if value is MISSING:
-        return {"$missing": True}
-    if isinstance(value, float) and isnan(value):
-        return {"$decimal": "NaN"}
-    try:
-        return to_wire(write_tagged(value))
-    except Exception:  # a value no rule can compare is carried by its type name
-        return f"<{type(value).__name__}>"
-
-
-def _read_value(value: Any) -> Any:
-    if isinstance(value, Mapping) and value.get("$missing") is True:
-        return MISSING
-    return read_tagged(value)
-
-
-def _read_subject(entry: Mapping[str, Any], rule_sets: Sequence[RuleSet | None]) -> SubjectFacts:
-    decision = None
-    said = entry.get("decision")
-    if said is not None:
-        rules = rule_sets[said["rules"]]
-        if rules is not None:
-            hidden = frozenset(said.get("hidden", ()))
-            path = path_for(rules, [int(code) for code in said["codes"]])
-            values = tuple(_read_value(value) for value in said["values"])
-            if len(values) != len(path.codes):
-                raise ValueError(f"subject {entry.get('subject')!r} has {len(values)} values")
-            decision = Decision(path, values, _Hidden(hidden) if hidden else None)
-    return SubjectFacts(
-        subject=entry.get("subject"),
-        stage=entry["stage"],
-        index=entry["index"],
-        status=entry["status"],
-        reason=entry.get("reason"),
-        decision=decision,
-    )
-
-
-__all__ = ["Dossier", "NotCarried", "SubjectFacts"]
+def narrowed(found: Sequence[SubjectFacts], verdict: str | None) -> Sequence[SubjectFacts]:
+    """Of several subjects of one name keep the one decided so, or the only one decided at all."""
+    if len(found) < 2:
+        return found
+    decided = [facts for facts in found if facts.decision is not None]
+    said = [facts for facts in decided if facts.decision and facts.decision.branch == verdict]
+    return next((few for few in (said, decided) if len(few) == 1), found)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze, thaw
+from runbook_nb._json import to_wire
 from runbook_nb._text import counted, show
 from runbook_nb._view import Card
 from runbook_nb.coverage import Ledger, read_coverage_ledger
@@ -85,6 +86,7 @@ class Envelope(Renderable, FrozenDict):
             raise LoadError(
                 f"an envelope has no part {unknown[0]!r}", where="envelope", fix="leave it out"
             )
+        _check_result(data["result"])
         dossier = data.get("dossier")
         return cls.live(
             data,
@@ -241,6 +243,28 @@ class Envelope(Renderable, FrozenDict):
         return (Envelope.from_dict, (self.to_dict(dossier=self._dossier is not None),))
 
 
+def _check_result(result: Mapping[str, Any]) -> None:
+    """Refuse a result whose parts could not be shown as what they say they are."""
+    for name in ("walk", "af_provenance", "verdict_meanings"):
+        if name in result and not isinstance(result[name], Mapping):
+            raise LoadError(f"{name} of the envelope is no mapping", where=f"result.{name}")
+    if "verdicts" not in result:
+        return
+    rows, total = result["verdicts"], result.get("rows_total")
+    if not isinstance(rows, list | tuple) or not all(
+        isinstance(row, Mapping) and isinstance(row.get("verdict"), str) for row in rows
+    ):
+        raise LoadError(
+            "the verdicts of the envelope are no list of rows, each with a text under 'verdict'",
+            where="result.verdicts",
+        )
+    if type(total) is not int or total < len(rows):
+        raise LoadError(
+            f"rows_total of the envelope is {total!r}, and it shows {len(rows)} rows",
+            where="result.rows_total",
+        )
+
+
 class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
     """Verdict rows, with how many there are in all.
 
@@ -360,6 +384,20 @@ class FiledWalk(Sequence[WalkRow], Renderable):
             fix="ask the live envelope, or why() on a copy with its dossier",
         )
 
+    @property
+    def decisions(self) -> list[Any]:
+        """Decisions are not carried by filed rows.
+
+        Raises
+        ------
+        NotCarried
+            Always: rows tell decisions in words.
+        """
+        raise NotCarried(
+            "decisions are not carried by the filed rows, which tell them in words",
+            fix="ask the live envelope, or dossier.subjects() on a copy with its dossier",
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Give the filed rows as a DataFrame with the eight columns."""
         import pandas as pd
@@ -415,6 +453,8 @@ class Explanation(Renderable):
         The row's number, from 0.
     facts : SubjectFacts or None
         What became of the subject; None when no subject belongs to the row.
+    gap : str
+        Why there are no facts; empty when there are.
     """
 
     def __init__(
@@ -425,12 +465,14 @@ class Explanation(Renderable):
         row: Mapping[str, Any] | None,
         place: int | None,
         facts: SubjectFacts | None,
+        gap: str = "",
     ) -> None:
         self.envelope = envelope
         self.subject = subject
         self.row = row
         self.place = place
         self.facts = facts
+        self.gap = gap
 
     @property
     def decision(self) -> Any:
@@ -445,11 +487,13 @@ class Explanation(Renderable):
     @property
     def sentence(self) -> str:
         """The one sentence that explains the row."""
-        if self.decision is not None:
-            return str(self.decision.sentence)
-        if self.facts is not None and self.facts.reason:
+        if self.facts is None:
+            return self.gap
+        if self.facts.status != "ok":
             return f"{self.facts.status.replace('_', ' ')}: {self.facts.reason}"
-        return "no decision by rules was recorded for it"
+        if self.decision is None:
+            return "its branch ended without a decision by rules"
+        return str(self.decision.sentence)
 
     def walk(self) -> Any:
         """Give the rows of the subject's own path.
@@ -459,17 +503,18 @@ class Explanation(Renderable):
         NotCarried
             This copy carries no live record.
         """
-        run = self.envelope.run
-        if run is None or self.facts is None:
+        run, facts = self.envelope.run, self.facts
+        if run is None or facts is None:
             raise NotCarried("the subject's own path is not carried by this copy")
-        if not run.fan_outs:
+        stage = facts.stage.rpartition("/")[2]
+        if all(counts.stage_id != stage for counts in run.fan_outs) and facts.stage == stage:
             return run.walk
-        return run.walk.of(index=self.facts.index, stage=self.facts.stage)
+        return run.walk.of(index=facts.index, stage=stage)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the explanation as JSON values."""
         return {
-            "subject": self.subject,
+            "subject": to_wire(self.subject),
             "row": None if self.row is None else thaw(self.row),
             "place": self.place,
             "status": None if self.facts is None else self.facts.status,

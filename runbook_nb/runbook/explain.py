@@ -1,33 +1,32 @@
 """Explaining rows: from a verdict row to the subject it is about and the decision behind it.
 
-Bridge layer. A row and a subject belong together when they have the same name; nothing is matched
-by position, which would be a guess.
+Bridge layer. A row and a subject belong together when they have the same name, and where several
+subjects share one, the same verdict too; nothing is matched by position, which would be a guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._text import MISSING_CELL, did_you_mean, show
 from runbook_nb._view import Card, Data, Prose, Section
-from runbook_nb.runbook.dossier import NotCarried, SubjectFacts
+from runbook_nb.runbook.dossier import (
+    NotCarried,
+    SubjectFacts,
+    is_called,
+    name_key,
+    narrowed,
+)
 from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-def subject_column(row: Mapping[str, Any]) -> str | None:
-    """Name the column that says whom a row is about: its first, the verdict apart.
-
-    Examples
-    --------
-    >>> subject_column({"verdict": "ok", "cluster": "a"})
-    'cluster'
-    """
-    return next((name for name in row if name != "verdict"), None)
+#: Said of a row where the record has nothing to say.
+NO_DECISION = "no decision by rules was recorded for it"
 
 
 def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
@@ -37,10 +36,12 @@ def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
     if subject is None:
         return _explain_run(envelope)
     rows = envelope.verdicts
+    asked = name_key(subject)
     named = [
         place
         for place, found in enumerate(rows)
-        if (column := subject_column(found)) is not None and _is(found[column], subject)
+        if (column := subject_column(found)) is not None
+        and is_called(found[column], subject, asked)
     ]
     if len(named) == 1:
         return _explain_row(envelope, named[0])
@@ -62,12 +63,6 @@ def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
     )
 
 
-def _is(value: Any, asked: Any) -> bool:
-    return bool(value == asked and isinstance(value, bool) == isinstance(asked, bool)) or (
-        isinstance(asked, str) and not isinstance(value, str) and show(value) == asked
-    )
-
-
 def _explain_row(envelope: Envelope, place: int) -> Explanation:
     rows = envelope.verdicts
     try:
@@ -79,17 +74,17 @@ def _explain_row(envelope: Envelope, place: int) -> Explanation:
         ) from None
     place = range(len(rows))[place]
     column = subject_column(row)
-    subject = None if column is None else row[column]
-    facts = None
+    facts, gap = None, "the decision is not carried by this copy"
     if envelope.carries_dossier:
-        if subject is not None:
-            try:
-                facts = envelope.dossier.find(subject, column=column)
-            except NotCarried:
-                facts = None
-        if facts is None and len(rows) == 1 and not envelope.dossier.fan_outs:
-            facts = next(iter(envelope.dossier.subjects()), None)
-    return Explanation(envelope, subject=subject, row=row, place=place, facts=facts)
+        [(facts, gap)] = facts_of_rows(envelope, [row])
+    return Explanation(
+        envelope,
+        subject=None if column is None else row[column],
+        row=row,
+        place=place,
+        facts=facts,
+        gap=gap,
+    )
 
 
 def _explain_run(envelope: Envelope) -> Explanation:
@@ -103,23 +98,48 @@ def _explain_run(envelope: Envelope) -> Explanation:
     return Explanation(envelope, subject=facts[0].subject, row=None, place=None, facts=facts[0])
 
 
-def facts_by_subject(envelope: Envelope) -> dict[Hashable, SubjectFacts | None]:
-    """Index what became of each subject by its name; a name that occurs twice gives None."""
-    index: dict[Hashable, SubjectFacts | None] = {}
-    if not envelope.carries_dossier:
-        return index
-    column = next((subject_column(row) for row in envelope.verdicts), None)
-    for name, facts in envelope.dossier.named_subjects(column):
-        if isinstance(name, Hashable) and name is not None:
-            index[name] = None if name in index else facts
-    return index
+def facts_of_rows(
+    envelope: Envelope, rows: Sequence[Mapping[str, Any]]
+) -> list[tuple[SubjectFacts | None, str]]:
+    """Find the subject each row is about; where there is none, say why.
+
+    Raises
+    ------
+    NotCarried
+        The envelope carries no dossier.
+    """
+    dossier = envelope.dossier
+    keys = [None if (c := subject_column(row)) is None else name_key(row[c]) for row in rows]
+    found = dossier.named(frozenset(key for key in keys if key is not None))
+    answers: list[tuple[SubjectFacts | None, str]] = []
+    for row, key in zip(rows, keys, strict=True):
+        few = narrowed(found.get(key, ()), str(row.get("verdict"))) if key is not None else ()
+        if len(few) == 1:
+            answers.append((few[0], ""))
+        elif few:
+            places = ", ".join(str(facts.index) for facts in few[:10])
+            gap = (
+                f"{len(few)} subjects have its name (items {places}), so which one is not recorded"
+            )
+            answers.append((None, gap))
+        elif len(envelope.verdicts) == 1 and not any(g.judges for g in dossier.fan_outs):
+            # One row about the run as a whole: its own decision is the one, the last of several.
+            own = [f for f in dossier.subjects() if f.subject is None and f.decision is not None]
+            answers.append((own[-1], "") if own else (None, NO_DECISION))
+        elif key is None and dossier.subjects_total:
+            answers.append((None, "the row names no subject, so whom it is about is not recorded"))
+        elif not dossier.complete:
+            answers.append((None, "the decision is not carried by this copy"))
+        else:
+            answers.append((None, NO_DECISION))
+    return answers
 
 
 def decided_by(facts: SubjectFacts | None) -> str | None:
     """Say what decided a subject: the condition with its value and limit, or why none did."""
     if facts is None:
         return None
-    if facts.decision is not None:
+    if facts.decision is not None and facts.status == "ok":
         return facts.decision.cause
     return facts.reason
 
@@ -135,13 +155,10 @@ def rule_word(facts: SubjectFacts | None) -> str | None:
 def verdict_frame(envelope: Envelope) -> pd.DataFrame:
     """Give the verdict rows as a DataFrame; see `Envelope.to_frame`."""
     frame = envelope.verdicts.to_frame()
-    index = facts_by_subject(envelope)
-    found = [
-        index.get(row[column])
-        if (column := subject_column(row)) is not None and isinstance(row[column], Hashable)
-        else None
-        for row in envelope.verdicts
-    ]
+    rows = list(envelope.verdicts)
+    found: list[SubjectFacts | None] = [None] * len(rows)
+    if envelope.carries_dossier:
+        found = [facts for facts, _ in facts_of_rows(envelope, rows)]
     for name, read in (("decided_by", decided_by), ("rule", rule_word)):
         # The author's own column of that name stays his.
         taken = name if name not in frame.columns else f"{name} (record)"
@@ -151,30 +168,31 @@ def verdict_frame(envelope: Envelope) -> pd.DataFrame:
 
 def explanation_card(explanation: Explanation) -> Card:
     """Show why a row has its verdict."""
-    envelope, subject = explanation.envelope, show(explanation.subject)
-    total = envelope.verdicts.total
+    subject = show(explanation.subject)
+    name = "" if subject == MISSING_CELL else subject
+    total = explanation.envelope.verdicts.total
     place = None
     if explanation.place is not None:
         place = f"row {explanation.place + 1} of {total}"
-    decision = explanation.decision
-    if decision is not None:
-        card: Card = decision.view(None if subject == MISSING_CELL else subject, place)
-        if explanation.verdict is not None and explanation.verdict != decision.branch:
-            said = Prose(
-                text=(
-                    "The row says",
-                    Data(value=explanation.verdict),
-                    "where the record decided",
-                    Data(value=decision.branch),
-                    ".",
-                ),
-                tone="warning",
-            )
-            card = replace(card, sections=(Section(label="", parts=(said,)), *card.sections))
+    decision, facts = explanation.decision, explanation.facts
+    if decision is None or facts is None or facts.status != "ok":
+        return Card(
+            kind="Decision",
+            name=name,
+            headline=explanation.sentence,
+            closing=(place,) if place else (),
+        )
+    card: Card = decision.view(name or None, place)
+    if explanation.verdict is None or explanation.verdict == decision.branch:
         return card
-    return Card(
-        kind="Decision",
-        name=subject,
-        headline=explanation.sentence,
-        closing=(place,) if place else (),
+    said = Prose(
+        text=(
+            "The row says",
+            Data(value=explanation.verdict),
+            "where the record decided",
+            Data(value=decision.branch),
+            ".",
+        ),
+        tone="warning",
     )
+    return replace(card, sections=(Section(label="", parts=(said,)), *card.sections))

@@ -1,34 +1,44 @@
 """The bridge's own entries of the ledger: what ran, and every kind of ground that was not reached.
 
-Bridge layer. Counts come from the record (`count_fan_out`) and the rowset, never from a second
-reckoning; each gap is one entry with its count and the first subjects concerned.
+Bridge layer. Counts come from the record (`fan_out_groups`) and the rowset, never from a second
+reckoning; each kind of gap is one entry with its count and the first subjects concerned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._text import counted, listed, show
+from runbook_nb._text import clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
-from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.slots import reason_of
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
 from runbook_nb.rules.notes import notes_of
+from runbook_nb.runbook.fans import FanOutGroup, ended_as, served_subject
 from runbook_nb.runbook.verdicts import Rowset
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
+    from runbook_nb.rules import RuleSet
     from runbook_nb.runbook.declare import Declaration
 
 #: Subjects a gap names before it says how many more there are.
 NAMED_SUBJECTS: Final = 10
 
+#: Longest reason quoted from a failed branch, in characters.
+REASON_LENGTH: Final = 200
+
 
 def bridge_ledger(
-    declaration: Declaration, run: Run, rowset: Rowset | None, replaced: Mapping[str, int]
+    declaration: Declaration,
+    run: Run,
+    groups: Sequence[FanOutGroup],
+    rowset: Rowset | None,
+    replaced: Mapping[str, int],
 ) -> Ledger:
     """Give the bridge's own part of the ledger.
 
@@ -36,44 +46,53 @@ def bridge_ledger(
     ----------
     declaration : Declaration
     run : Run
+    groups : sequence of FanOutGroup
+        The run's fan-outs.
     rowset : Rowset or None
         None for a runbook that gives no verdict rows.
     replaced : mapping
-        Type names of report values that JSON could not carry, with how often.
+        Type names of values that JSON could not carry, with how often.
     """
     return Ledger(
         checked=list(_checked(declaration, run, rowset)),
-        not_checked=list(_not_checked(declaration, run, rowset, replaced)),
+        not_checked=list(_not_checked(declaration, run, groups, rowset, replaced)),
         cannot_cover=list(_cannot_cover(declaration, run)),
     )
 
 
 def _checked(declaration: Declaration, run: Run, rowset: Rowset | None) -> Iterator[Item]:
-    rules = declaration.rules
-    under = f" under {rules.name} {rules.version}" if rules is not None else ""
-    steps = run.steps_executed
     yield Item(
-        f"the declared procedure '{run.name}' — {steps} step(s) recorded{under}",
+        f"the declared procedure '{run.name}' — {run.steps_executed} step(s) recorded"
+        f"{_under(declaration)}",
         None if rowset is None else f"{len(rowset.rows)} row(s), one decider pass per row",
     )
+    rules = declaration.rules
     stamped = None if rules is None else (rules.name, rules.version)
-    for rule_set in run.rule_sets():
-        if not rule_set.is_bare and (rule_set.name, rule_set.version) != stamped:
-            yield Item(f"decisions judged by rule set {rule_set.name} {rule_set.version}")
+    for rule_set in _named_sets(run):
+        if (rule_set.name, rule_set.version) != stamped:
+            yield Item(f"decisions judged by rule set {rule_set.title}")
     for rule_set in _rule_sets(declaration, run):
         on = rule_set.unreadable
         if isinstance(on, Unreadable) and on.branch != DECLINED_BRANCH:
+            of = f"rule set {rule_set.title}" if rule_set.title else "the rules"
             yield Item(
                 f"values that could not be read were taken as '{on.branch}'",
-                f"declared by rule set {rule_set.title}: {on.label or 'no reason given'}",
+                f"declared by {of}: {on.label or 'no reason given'}",
             )
 
 
-def _rule_sets(declaration: Declaration, run: Run) -> list[Any]:
-    sets = list(run.rule_sets())
-    if declaration.rule_set is not None and declaration.rule_set not in sets:
-        sets.append(declaration.rule_set)
-    return sets
+def _under(declaration: Declaration) -> str:
+    rules = declaration.rules
+    return "" if rules is None else f" under {rules.name} {rules.version}"
+
+
+def _named_sets(run: Run) -> list[RuleSet]:
+    return [rule_set for rule_set in run.rule_sets() if not rule_set.is_bare]
+
+
+def _rule_sets(declaration: Declaration, run: Run) -> list[RuleSet]:
+    sets = [*run.rule_sets(), *filter(None, [declaration.rule_set])]
+    return list(dict.fromkeys(sets))
 
 
 def _cannot_cover(declaration: Declaration, run: Run) -> Iterator[Item]:
@@ -83,68 +102,67 @@ def _cannot_cover(declaration: Declaration, run: Run) -> Iterator[Item]:
 
 
 def _not_checked(
-    declaration: Declaration, run: Run, rowset: Rowset | None, replaced: Mapping[str, int]
+    declaration: Declaration,
+    run: Run,
+    groups: Sequence[FanOutGroup],
+    rowset: Rowset | None,
+    replaced: Mapping[str, int],
 ) -> Iterator[Item]:
+    if rowset is not None and rowset.declined:
+        yield Item(
+            f"{rowset.declined} row(s) that reached NO classification (verdict 'declined')",
+            "the rules could not be read for them; they stay in the rowset with what is known, and "
+            "nothing was guessed",
+        )
+    for group in groups:
+        yield from fan_out_gaps(group, run.redactor)
     if rowset is not None:
-        yield from _declined(rowset)
-    fans = list(run.log.fan_outs())
-    for fan in fans:
-        yield from fan_out_gaps(run, fan)
-    if rowset is not None:
-        yield from _row_gaps(run, rowset)
+        yield from _row_gaps(rowset, groups)
     yield from _disagreement(declaration, run)
     for note in notes_of(_judgements(run), run.redactor):
         yield Item(note.what, note.why)
-    for name, times in {**(rowset.replaced if rowset else {}), **replaced}.items():
+    for name, times in replaced.items():
         yield Item(
             f"{times} value(s) of type {name} that the answer could not carry",
             "JSON has no form for them; their type name stands in their place",
         )
 
 
-def _declined(rowset: Rowset) -> Iterator[Item]:
-    if rowset.declined:
-        yield Item(
-            f"{rowset.declined} row(s) that reached NO classification (verdict 'declined')",
-            "the rules could not be read for them; they stay in the rowset with what is known, and "
-            "nothing was guessed",
-        )
-
-
-def fan_out_gaps(run: Run, fan: FanOut) -> Iterator[Item]:
+def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
     """Yield one entry per kind of gap in a fan-out."""
-    counts = count_fan_out(fan)
-    name = f"'{show(fan.stage.name)}'"
-    if not counts.items:
+    name = f"'{show(group.name)}'"
+    empty = sum(1 for fan in group.executions if not len(fan))
+    if empty:
+        of = "" if len(group.executions) == 1 else f" in {empty} of {len(group.executions)} runs"
         yield Item(
-            f"nothing was assessed by {name}: it was given no subject",
+            f"nothing was assessed by {name}: it was given no subject{of}",
             "an empty list of subjects is no finding about any of them",
         )
-    past = range(min(fan.cap, len(fan)), len(fan))
+    missed = list(ended_as(group, NOT_REACHED))
+    past = [(fan, index) for fan, index in missed if index >= fan.cap]
     if past:
         yield Item(
             f"{len(past)} subject(s) of {name} not reached",
-            f"past the cap of {fan.cap} branches: {_named(run, fan, past)}",
+            f"past the cap of {past[0][0].cap} branches: {_named(past, redactor)}",
         )
-    ended = [i for i in range(min(fan.cap, len(fan))) if fan.statuses[i] == NOT_REACHED]
+    ended = [(fan, index) for fan, index in missed if index < fan.cap]
     if ended:
         yield Item(
             f"{len(ended)} subject(s) of {name} not reached before the run ended",
-            f"{run.redactor.text(reason_of(fan, ended[0]))}: {_named(run, fan, ended)}",
+            f"{_reason(*ended[0], redactor)}: {_named(ended, redactor)}",
         )
-    failed = [i for i in range(len(fan)) if fan.statuses[i] == FAILED]
+    failed = list(ended_as(group, FAILED))
     if failed:
         yield Item(
             f"{len(failed)} subject(s) of {name} whose branch failed",
-            f"{_named(run, fan, failed)}; the first: "
-            f"{run.redactor.text(reason_of(fan, failed[0]))}",
+            f"{_named(failed, redactor)}; the first: {_reason(*failed[0], redactor)}",
         )
-    if counts.undecided and _has_decider(run, fan, counts):
-        undecided = [i for i in range(len(fan)) if fan.statuses[i] == OK and not _decided(fan, i)]
+    if group.counts.undecided and group.decides:
+        undecided = [(fan, index) for fan, index in ended_as(group, OK) if not _decided(fan, index)]
         yield Item(
             f"{len(undecided)} subject(s) of {name} that ended before a decision",
-            f"their branch ran to its end without reaching a decider: "
-            f"{_named(run, fan, undecided)}",
+            f"their branch came to its end without reaching a decider: "
+            f"{_named(undecided, redactor)}",
         )
 
 
@@ -153,23 +171,20 @@ def _decided(fan: FanOut, index: int) -> bool:
     return shape is not None and facts_of(fan.log, shape).decision is not None
 
 
-def _has_decider(run: Run, fan: FanOut, counts: FanOutCounts) -> bool:
-    inside = f"{fan.stage.id}/"
-    return counts.has_decider or any(
-        node.kind == "decider" and node.key.startswith(inside) for node in run.structure.nodes
-    )
+def _reason(fan: FanOut, index: int, redactor: Redactor) -> str:
+    return clip(redactor.text(reason_of(fan, index)), REASON_LENGTH)
 
 
-def _named(run: Run, fan: FanOut, indices: Sequence[int]) -> str:
+def _named(places: Sequence[tuple[FanOut, int]], redactor: Redactor) -> str:
     names = []
-    for index in indices[:NAMED_SUBJECTS]:
-        subject = run.redactor.scrub(fan.subject_of(index))
+    for fan, index in islice(places, NAMED_SUBJECTS):
+        subject = served_subject(redactor, fan, index)
         names.append(show(subject) if subject is not None else f"item {index}")
-    more = len(indices) - len(names)
+    more = len(places) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _row_gaps(run: Run, rowset: Rowset) -> Iterator[Item]:
+def _row_gaps(rowset: Rowset, groups: Sequence[FanOutGroup]) -> Iterator[Item]:
     if rowset.unreadable is not None:
         yield Item(
             f"the verdict rows: the procedure left a {rowset.unreadable}, not a list of rows",
@@ -180,17 +195,17 @@ def _row_gaps(run: Run, rowset: Rowset) -> Iterator[Item]:
             f"{rowset.dropped} entry(s) of the verdict rows that could not be read",
             "an entry is a mapping with a text under 'verdict'; these were left out",
         )
-    fans = [count_fan_out(fan) for fan in run.log.fan_outs()]
-    fans = [counts for counts in fans if counts.has_decider]
-    recorded = sum(counts.decided for counts in fans)
-    everything = sum(counts.items for counts in fans)
-    if fans and len(rowset.rows) not in (recorded, everything):
+    judging = [group.counts for group in groups if group.judges]
+    totals = {counts.decided for counts in judging} | {counts.items for counts in judging}
+    totals |= {sum(c.decided for c in judging), sum(c.items for c in judging)}
+    if judging and len(rowset.rows) not in totals:
         yield Item(
-            f"the rows do not match the record: {len(rowset.rows)} row(s), "
-            f"{counted(recorded, 'subject')} decided",
+            f"the rows do not match the record: {counted(len(rowset.rows), 'row')}, "
+            f"{counted(sum(c.decided for c in judging), 'subject')} decided",
             "the rows are the procedure's own; the record says how many subjects a decider judged",
         )
-    if not rowset.rows and not fans and not rowset.dropped and rowset.unreadable is None:
+    said = rowset.rows or rowset.dropped or rowset.unreadable is not None
+    if not said and not any(group.judges or not group.counts.items for group in groups):
         yield Item(
             "nothing was assessed: the procedure wrote no verdict row",
             "an empty table is no finding",
@@ -198,24 +213,22 @@ def _row_gaps(run: Run, rowset: Rowset) -> Iterator[Item]:
 
 
 def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
-    rules = declaration.rules
-    judged = [s for s in run.rule_sets() if not s.is_bare]
+    rules, declared = declaration.rules, declaration.rule_set
+    judged = list(dict.fromkeys(_named_sets(run)))
     if rules is None or not judged:
         return
-    if declaration.rule_set is not None:
-        same = declaration.rule_set in judged
-        others = [s for s in judged if s != declaration.rule_set]
-    else:
-        same = any((s.name, s.version) == (rules.name, rules.version) for s in judged)
-        others = []
-    if not same:
-        names = listed(f"{s.name} {s.version}" for s in judged)
-        differs = any((s.name, s.version) == (rules.name, rules.version) for s in others)
-        yield Item(
-            f"whether the stamp {rules.name} {rules.version} fits: the decisions were judged by "
-            f"{names}" + (" of other content" if differs else ""),
-            "the stamp on an answer is what the runbook declares; the record says what judged",
-        )
+    alike = [s for s in judged if (s.name, s.version) == (rules.name, rules.version)]
+    same = declared in judged if declared is not None else bool(alike)
+    others = [rule_set for rule_set in alike if declared is not None and rule_set != declared]
+    if same and not others and len(alike) < 2:
+        return
+    names = listed(rule_set.title for rule_set in (judged if not same else alike))
+    differs = " of other content" if others else " of different contents" if alike[1:] else ""
+    yield Item(
+        f"whether the stamp {rules.name} {rules.version} fits: the decisions were judged by "
+        f"{names}{differs}",
+        "the stamp on an answer is what the runbook declares; the record says what judged",
+    )
 
 
 def _judgements(run: Run) -> Iterator[tuple[Any, tuple[Any, ...]]]:
@@ -227,9 +240,7 @@ def ledger_sentence(
     declaration: Declaration, run: Run, rowset: Rowset | None, not_checked: int
 ) -> str:
     """Give the ledger's one sentence."""
-    rules = declaration.rules
-    under = f" under {rules.name} {rules.version}" if rules is not None else ""
-    parts = [f"Ran '{run.name}'{under} — {run.steps_executed} step(s) recorded"]
+    parts = [f"Ran '{run.name}'{_under(declaration)} — {run.steps_executed} step(s) recorded"]
     if rowset is not None:
         rows = f"{len(rowset.rows)} row(s) assessed"
         if rowset.declined:

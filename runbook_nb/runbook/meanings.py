@@ -7,13 +7,17 @@ id.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from runbook_nb._text import did_you_mean, listed
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
+
+_log = logging.getLogger("runbook_nb")
 
 
 def resolve_decider(structure: Structure, decider: str) -> tuple[frozenset[str], dict[str, str]]:
@@ -48,7 +52,9 @@ def resolve_decider(structure: Structure, decider: str) -> tuple[frozenset[str],
         spellings |= {node.id, node.name}
         for branch in structure.nodes:
             if branch.decider == node.key and branch.branch is not None and not branch.added:
-                meaning = branch.description or branch.name
+                # A branch without a name of its own bears its word as name, which says nothing.
+                own = branch.name if branch.name != branch.branch else ""
+                meaning = branch.description or own
                 if meaning.strip():
                     declared.setdefault(branch.branch, meaning)
     return frozenset(spellings), declared
@@ -103,6 +109,11 @@ def meanings_of(run: Run, declared_in: Structure, decider: str) -> dict[str, str
     order = [
         (stage.name, path.meanings) for each in run.walk.decision_paths() for stage, path in each
     ]
+    names = {name for name, _ in order}
+    if names and not names & spellings and not any(declared_in.find(decider, "decider")):
+        # Nothing is harvested then, and nobody would see why.
+        fix = did_you_mean(decider, names) or f"those that decided are {listed(sorted(names))}"
+        _log.warning("verdicts.decider %r named no decider of %s; %s", decider, run.name, fix)
     text = run.redactor.text
     observed = {b: text(m) for b, m in observed_meanings(order, spellings).items()}
-    return compose_meanings(declared, observed)
+    return compose_meanings({b: text(m) for b, m in declared.items()}, observed)

@@ -159,6 +159,8 @@ async def mint_chart_recording(
         }, ()
     try:
         filed = await ctx.artifacts.put(put)
+        ref, stored = filed.meta.ref, filed.meta.bytes
+        swept = tuple(gone.ref for gone in filed.swept)
     except Exception as error:  # whatever a store does, the answer stands
         return {
             "recording_bytes": measured,
@@ -166,11 +168,11 @@ async def mint_chart_recording(
             "Only the reference was lost; the answer is unaffected.",
         }, ()
     return {
-        "recording_ref": filed.meta.ref,
+        "recording_ref": ref,
         "recording_kind": RECORDING_ARTIFACT_KIND,
-        "recording_bytes": filed.meta.bytes,
+        "recording_bytes": stored,
         "recording_note": RECORDING_NOTE,
-    }, tuple(swept.ref for swept in filed.swept)
+    }, swept
 
 
 def _reason(run: Run, error: Exception) -> str:

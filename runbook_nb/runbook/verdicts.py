@@ -7,15 +7,16 @@ list and the rendered table, and every number comes from the same `Rowset`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._json import WireReport, canonical, to_wire
+from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL
 from runbook_nb.errors import DefinitionError
-from runbook_nb.record.slots import Slot
+from runbook_nb.record.slots import Slot, Slots
 
 #: The reserved verdict word: no classification was reached.
 DECLINED_VERDICT: Final = "declined"
@@ -44,6 +45,10 @@ PANEL_RENDER_NOTE: Final = (
 NO_ROWS_TABLE: Final = "There are no rows: nothing was assessed."
 
 PRESENTATIONS: Final = ("prose", "panel")
+
+_SLOT_KEYS: Final = frozenset({"index", "item", "status"})
+
+_LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 VerdictRow = Mapping[str, Any]
 
@@ -88,37 +93,30 @@ class Rowset(Immutable):
         Entries that were no rows.
     unreadable : str or None
         Type name of a ``verdicts`` value that was no list at all.
-    replaced : mapping
-        Type name -> how many cell values had to be replaced by it.
     """
 
     rows: tuple[FrozenDict, ...] = ()
     dropped: int = 0
     unreadable: str | None = None
-    replaced: Mapping[str, int] = field(default_factory=FrozenDict)
 
     @property
     def declined(self) -> int:
         """How many rows reached no classification, also beyond any cap."""
         return sum(1 for row in self.rows if row["verdict"] == DECLINED_VERDICT)
 
-    def counts(self) -> dict[str, int]:
-        """How many rows have each verdict, in order of first appearance."""
-        counts: dict[str, int] = {}
-        for row in self.rows:
-            counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
-        return counts
 
-
-def read_rowset(value: Any, rank: Sequence[str] = ()) -> Rowset:
+def read_rowset(value: Any, rank: Sequence[str] = (), wire: WireReport | None = None) -> Rowset:
     """Read what a procedure left under ``verdicts``.
 
     Parameters
     ----------
     value : object
-        A list or tuple of mappings, or a DataFrame; None is no rows.
+        A list or tuple of mappings, a DataFrame, or the slots of a fan-out, whose values are the
+        rows; None is no rows.
     rank : sequence of str
         Verdict words, worst first; unranked words come after, in their order.
+    wire : WireReport, optional
+        Collects the cell values that had to be replaced.
 
     Returns
     -------
@@ -134,35 +132,82 @@ def read_rowset(value: Any, rank: Sequence[str] = ()) -> Rowset:
     """
     if value is None:
         return Rowset()
-    if not isinstance(value, list | tuple):
-        records = _records(value)
-        if records is None:
-            return Rowset(unreadable=type(value).__name__.removeprefix("Frozen").lower())
-        value = records
-    report = WireReport()
+    entries = _entries(value)
+    if entries is None:
+        name = str if isinstance(value, str) else dict if isinstance(value, dict) else type(value)
+        return Rowset(unreadable=name.__name__)
+    report = WireReport() if wire is None else wire
     rows, dropped = [], 0
-    for entry in value:
-        row = entry.value if isinstance(entry, Slot) else entry
-        if isinstance(row, Mapping) and isinstance(row.get("verdict"), str):
-            rows.append(FrozenDict(to_wire(row, report)))
-        else:
+    for entry in entries:
+        row = _row(entry, report)
+        if row is None:
             dropped += 1
+        else:
+            rows.append(row)
     if rank:
         order = {word: place for place, word in enumerate(rank)}
         rows.sort(key=lambda row: order.get(row["verdict"], len(order)))
-    return Rowset(rows=tuple(rows), dropped=dropped, replaced=FrozenDict(report.replaced))
+    return Rowset(rows=tuple(rows), dropped=dropped)
 
 
-def _records(value: Any) -> list[Any] | None:
-    """Give the rows of a DataFrame, recognised without importing pandas; None for anything else."""
-    module = type(value).__module__.partition(".")[0]
-    if module not in ("pandas", "polars"):
+def _row(entry: Any, report: WireReport) -> FrozenDict | None:
+    try:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("verdict"), str):
+            return None
+        return FrozenDict(to_wire(entry, report))
+    except Exception:  # whatever a foreign object does when it is looked at: it is no row
         return None
-    if module == "polars" and hasattr(value, "to_dicts"):
-        return list(value.to_dicts())
-    if hasattr(value, "columns") and hasattr(value, "to_dict"):
-        return list(value.to_dict("records"))
+
+
+def _entries(value: Any) -> Sequence[Any] | None:
+    """Give what may be rows; None when it is nothing of the kind."""
+    if not isinstance(value, list | tuple | Slots):
+        return frame_records(value)
+    slots = [_as_slot(entry) for entry in value]
+    if not slots or None in slots:
+        return value
+    # A slot without a value is a gap the record tells of, and no malformed row.
+    return [slot["value"] for slot in slots if slot is not None and slot["status"] == "ok"]
+
+
+def _as_slot(entry: Any) -> Mapping[str, Any] | None:
+    """Read a slot, also in the form a policy gave it; None when it is none."""
+    if isinstance(entry, Slot):
+        return {"status": entry.status, "value": entry.value}
+    if isinstance(entry, Mapping) and entry.keys() >= _SLOT_KEYS and "verdict" not in entry:
+        return {"status": entry["status"], "value": entry.get("value")}
     return None
+
+
+def frame_records(value: Any) -> list[Any] | None:
+    """Give the rows of a DataFrame, recognised without importing pandas; None for anything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_records(pd.DataFrame({"a": [1, 2]})), frame_records({"a": 1})
+    ([{'a': 1}, {'a': 2}], None)
+    """
+    module = type(value).__module__.partition(".")[0]
+    try:
+        if module == "polars" and hasattr(value, "to_dicts"):
+            return list(value.to_dicts())
+        if module == "pandas" and hasattr(value, "columns"):
+            return list(value.to_dict("records"))
+    except Exception:  # a frame that cannot be read is no rows
+        return None
+    return None
+
+
+def subject_column(row: Mapping[str, Any]) -> str | None:
+    """Name the column that says whom a row is about: its first, the verdict apart.
+
+    Examples
+    --------
+    >>> subject_column({"verdict": "ok", "cluster": "a"})
+    'cluster'
+    """
+    return next((name for name in row if name != "verdict"), None)
 
 
 def verdict_rows_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -197,7 +242,7 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     |---|---|
     | 1 | x |
     <BLANKLINE>
-    1 of 2 rows shown; 1 more rows are not in this table.
+    1 of 2 rows shown; 1 not in this table.
     """
     if not rows:
         return NO_ROWS_TABLE
@@ -211,7 +256,7 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     ]
     if total is not None and total > len(rows):
         left = total - len(rows)
-        lines += ["", f"{len(rows)} of {total} rows shown; {left} more rows are not in this table."]
+        lines += ["", f"{len(rows)} of {total} rows shown; {left} not in this table."]
     return "\n".join(lines)
 
 
@@ -228,25 +273,12 @@ def cell_text(value: Any) -> str:
         return MISSING_CELL
     if isinstance(plain, bool):
         return "yes" if plain else "no"
-    if isinstance(plain, dict | list):
-        return _escaped(canonical(plain) if _sorted_by_type(value) else _compact(plain))
-    return _escaped(str(plain))
-
-
-def _sorted_by_type(value: Any) -> bool:
-    return isinstance(value, set | frozenset)
-
-
-def _compact(value: Any) -> str:
-    from runbook_nb._json import encode
-
-    return encode(value)
+    return _escaped(encode(plain) if isinstance(plain, dict | list) else str(plain))
 
 
 def _escaped(text: str) -> str:
-    for newline in ("\r\n", "\r", "\n"):
-        text = text.replace(newline, " ")
-    return text.replace("|", "\\|")
+    # Every character some reader may take for the end of a line, so that a row stays one line.
+    return _LINE_END.sub(" ", text).replace("|", "\\|")
 
 
 def projection_of(
@@ -309,28 +341,26 @@ def as_verdicts(given: Verdicts | Mapping[str, Any] | None, where: str) -> Verdi
     options = read_options(
         given, Verdicts, ("decider", "max_rows", "rank", "units"), f"{where}: verdicts"
     )
+
+    def refuse(option: str, value: Any, wanted: str) -> NoReturn:
+        raise DefinitionError(
+            f"{where}: verdicts.{option} is {value!r}, not {wanted}",
+            where=f"verdicts.{option}",
+            code="bad_runbook",
+        )
+
     decider = options.get("decider")
     if not isinstance(decider, str) or not decider.strip():
-        raise DefinitionError(
-            f"{where}: verdicts.decider is {decider!r}, not the id or name of a decider",
-            where="verdicts.decider",
-        )
+        refuse("decider", decider, "the id or name of a decider")
     max_rows = options.get("max_rows", DEFAULT_MAX_ROWS)
     if type(max_rows) is not int or max_rows < 1:
-        raise DefinitionError(
-            f"{where}: verdicts.max_rows is {max_rows!r}, not a whole number from 1",
-            where="verdicts.max_rows",
-        )
+        refuse("max_rows", max_rows, "a whole number from 1")
     rank = options.get("rank", ())
-    if isinstance(rank, str) or any(not isinstance(word, str) for word in rank):
-        raise DefinitionError(
-            f"{where}: verdicts.rank is {rank!r}, not a list of verdict words",
-            where="verdicts.rank",
-        )
+    if not isinstance(rank, list | tuple) or any(not isinstance(word, str) for word in rank):
+        refuse("rank", rank, "a list of verdict words")
     units = options.get("units", {})
-    if not isinstance(units, Mapping):
-        raise DefinitionError(
-            f"{where}: verdicts.units is {units!r}, not a mapping of columns to units",
-            where="verdicts.units",
-        )
+    if not isinstance(units, Mapping) or any(
+        not isinstance(text, str) for pair in units.items() for text in pair
+    ):
+        refuse("units", units, "a mapping of columns to units")
     return Verdicts(decider=decider, max_rows=max_rows, rank=tuple(rank), units=FrozenDict(units))

@@ -1,0 +1,260 @@
+"""The written form of a dossier: what is carried, under which cap, and reading it back.
+
+Bridge layer. What a policy hides is replaced before anything is written, limits of rules
+included; where something cannot be written, its words are, and a view says what is not carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from math import isnan
+from typing import Any, Final
+
+from runbook_nb._json import WireReport, to_wire
+from runbook_nb._text import MISSING
+from runbook_nb.errors import LoadError, RunbookError
+from runbook_nb.record.counts import FanOutCounts
+from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.structure import Structure
+from runbook_nb.rules import Decision, RuleSet, path_for
+from runbook_nb.rules.kinds import OTHER, kind_of
+from runbook_nb.rules.operators import PRESENCE
+from runbook_nb.rules.written import read as read_tagged
+from runbook_nb.rules.written import write as write_tagged
+from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts, ToldDecision
+from runbook_nb.runbook.fans import FanOutGroup
+
+#: Written into every carried dossier.
+DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
+
+
+class HiddenKeys:
+    """Stands for the policy in a copy: knows which keys are hidden, and no secret."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: frozenset[str]) -> None:
+        self._keys = keys
+
+    def hides_key(self, key: str, /) -> bool:
+        """Whether the value of a key was taken out."""
+        return key in self._keys
+
+    def scrub(self, value: Any, /) -> Any:
+        """Give the value: secret texts were taken out when it was written."""
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (HiddenKeys, (self._keys,))
+
+
+# -- writing -------------------------------------------------------------------------------
+
+
+def write_dossier(dossier: Dossier, cap: int | None = None) -> dict[str, Any]:
+    """Write a dossier as JSON values; see `Dossier.to_dict`."""
+    redactor = dossier.redactor
+    sources = [_written_source(source, redactor) for source in dossier.sources]
+    numbers = {
+        source.rules: number
+        for number, (source, entry) in enumerate(zip(dossier.sources, sources, strict=True))
+        if source.rules is not None and entry["content"] is not None
+    }
+    return {
+        "format": DOSSIER_FORMAT,
+        "procedure": redactor.text(dossier.procedure),
+        "stamp": None if dossier.stamp is None else list(dossier.stamp),
+        "decider": dossier.decider,
+        "rule_sets": sources,
+        "structure": scrubbed_texts(to_wire(dossier.structure.to_dict()), redactor),
+        "fan_outs": [group.to_dict() for group in dossier.fan_outs],
+        "units": dict(dossier.units),
+        "ranked": dossier.ranked,
+        "rows": to_wire(list(dossier.rows if cap is None else dossier.rows[:cap])),
+        "rows_total": len(dossier.rows),
+        "subjects": [_written_subject(f, numbers) for f in islice(dossier.subjects(), cap)],
+        "subjects_total": dossier.subjects_total,
+    }
+
+
+def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
+    """Take secret texts out of JSON values without hiding any key."""
+    if not redactor.active:
+        return value
+    if isinstance(value, str):
+        return redactor.text(value)
+    if isinstance(value, dict):
+        return {redactor.text(key): scrubbed_texts(item, redactor) for key, item in value.items()}
+    if isinstance(value, list):
+        return [scrubbed_texts(item, redactor) for item in value]
+    return value
+
+
+def _written_source(source: RuleSource, redactor: Redactor) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": source.name,
+        "version": source.version,
+        "digest": source.digest,
+        "content": None,
+    }
+    if source.hidden:
+        entry["hidden"] = sorted(source.hidden)
+    if source.rules is None:
+        return entry
+    try:
+        content = source.rules.to_dict()
+        if redactor.active:
+            content = _hidden_limits(scrubbed_texts(content, redactor), source.hidden)
+            RuleSet.from_dict(content, recorded=True)
+        entry["content"] = content
+    except RunbookError:  # a function rule has no written form; a limit may lose its by hiding
+        entry["content"] = None
+    return entry
+
+
+def _hidden_limits(content: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    """Put the placeholder in the place of every limit of a hidden key."""
+    for part, key in (("rules", "when"), ("outside", "where")):
+        for entry in content.get(part, ()):
+            entry[key] = {
+                name: {op: _hidden_limit(op, limit) for op, limit in ops.items()}
+                if name in hidden
+                else ops
+                for name, ops in entry[key].items()
+            }
+    return content
+
+
+def _hidden_limit(op: str, limit: Any) -> Any:
+    if op in PRESENCE:
+        return limit
+    if op == "between":
+        return [PLACEHOLDER, PLACEHOLDER]
+    return [PLACEHOLDER] if op in ("in", "not_in") else PLACEHOLDER
+
+
+def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "subject": to_wire(facts.subject),
+        "stage": facts.stage,
+        "index": facts.index,
+        "status": facts.status,
+    }
+    if facts.reason is not None:
+        entry["reason"] = facts.reason
+    decision = facts.decision
+    values = _written_values(decision) if isinstance(decision, Decision) else None
+    if isinstance(decision, Decision) and decision.rules in numbers and values is not None:
+        entry["decision"] = {
+            "rules": numbers[decision.rules],
+            "codes": list(decision.path.codes),
+            "values": values,
+        }
+    elif decision is not None:
+        entry["told"] = ToldDecision.of(decision).to_dict()
+    return entry
+
+
+def _written_values(decision: Decision) -> list[Any] | None:
+    """Write the compared values; None when one of them would not come back as it was."""
+    values: list[Any] = []
+    report = WireReport()
+    for condition in decision.conditions:
+        actual = condition.actual
+        if condition.redacted:
+            values.append(PLACEHOLDER)
+        elif actual is MISSING:
+            values.append({"$missing": True})
+        elif isinstance(actual, float) and isnan(actual):
+            values.append({"$decimal": "NaN"})
+        elif kind_of(actual) == OTHER:
+            return None
+        else:
+            values.append(to_wire(write_tagged(actual), report))
+    return None if report.count else values
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+def read_dossier(data: Any) -> Dossier:
+    """Read a written dossier; see `Dossier.from_dict`."""
+    if not isinstance(data, Mapping) or data.get("format") != DOSSIER_FORMAT:
+        raise LoadError(
+            "this is no dossier this version can read",
+            where="dossier",
+            fix=f"its format should be {DOSSIER_FORMAT!r}",
+        )
+    try:
+        return _read(data)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise LoadError(f"the dossier is damaged: {error}", where="dossier") from error
+
+
+def _read(data: Mapping[str, Any]) -> Dossier:
+    sources = [_read_source(entry) for entry in data["rule_sets"]]
+    stamp = data.get("stamp")
+    return Dossier(
+        procedure=data["procedure"],
+        sources=sources,
+        structure=Structure.from_dict(data["structure"]),
+        decider=data.get("decider"),
+        fan_outs=[_read_group(entry) for entry in data["fan_outs"]],
+        rows=data["rows"],
+        units=data.get("units", {}),
+        ranked=bool(data.get("ranked")),
+        stamp=None if stamp is None else (stamp[0], stamp[1]),
+        carried=[_read_subject(entry, sources) for entry in data["subjects"]],
+        subjects_total=data["subjects_total"],
+    )
+
+
+def _read_source(entry: Mapping[str, Any]) -> RuleSource:
+    content = entry.get("content")
+    return RuleSource(
+        name=entry["name"],
+        version=entry["version"],
+        digest=entry["digest"],
+        rules=None if content is None else RuleSet.from_dict(content, recorded=True),
+        hidden=frozenset(entry.get("hidden", ())),
+    )
+
+
+def _read_group(entry: Mapping[str, Any]) -> FanOutGroup:
+    return FanOutGroup(
+        key=entry["key"],
+        counts=FanOutCounts(**entry["counts"]),
+        decides=entry["decides"],
+        judges=entry["judges"],
+    )
+
+
+def _read_value(value: Any) -> Any:
+    if isinstance(value, Mapping) and value.get("$missing") is True:
+        return MISSING
+    return read_tagged(value)
+
+
+def _read_subject(entry: Mapping[str, Any], sources: Sequence[RuleSource]) -> SubjectFacts:
+    decision: Decision | ToldDecision | None = None
+    if "told" in entry:
+        decision = ToldDecision(**entry["told"])
+    elif "decision" in entry:
+        said = entry["decision"]
+        source = sources[said["rules"]]
+        if source.rules is None:
+            raise ValueError(f"subject {entry.get('subject')!r} was judged by rules not carried")
+        path = path_for(source.rules, [int(code) for code in said["codes"]])
+        values = tuple(_read_value(value) for value in said["values"])
+        if len(values) != len(path.codes):
+            raise ValueError(f"subject {entry.get('subject')!r} has {len(values)} values")
+        decision = Decision(path, values, HiddenKeys(source.hidden) if source.hidden else None)
+    return SubjectFacts(
+        subject=entry.get("subject"),
+        stage=entry["stage"],
+        index=entry["index"],
+        status=entry["status"],
+        reason=entry.get("reason"),
+        decision=decision,
+    )

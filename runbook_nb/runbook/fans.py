@@ -1,0 +1,188 @@
+"""The fan-outs of a run, those inside branches included, gathered by their place in the chart.
+
+Bridge layer. A fan-out may run many times, once per branch of another; what a reader is told is
+about all of them together. Every count is one of `count_fan_out`'s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from runbook_nb._frozen import Immutable
+from runbook_nb.record.counts import FanOutCounts, count_fan_out
+from runbook_nb.record.log import FanOut, Log
+from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.structure import Structure
+
+if TYPE_CHECKING:
+    from runbook_nb.record.run import Run
+
+_SUMMED: Final = ("items", "ok", "failed", "not_reached", "past_cap", "decided", "undecided")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FanOutGroup(Immutable):
+    """All executions of one fan-out.
+
+    Attributes
+    ----------
+    key : str
+        Its place: the ids of the fan-outs around it, then its own (``"per-site/per-host"``).
+    counts : FanOutCounts
+        Summed over its executions.
+    decides : bool
+        Whether a decider stands in its branches.
+    judges : bool
+        Whether the verdict rows are about its subjects.
+    executions : tuple of FanOut
+        Empty in a copy that carries no record.
+    """
+
+    key: str
+    counts: FanOutCounts
+    decides: bool
+    judges: bool
+    executions: tuple[FanOut, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.counts.stage_name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the group as JSON values, its executions left out."""
+        return {
+            "key": self.key,
+            "decides": self.decides,
+            "judges": self.judges,
+            "counts": self.counts.to_dict(),
+        }
+
+
+def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, ...]:
+    """Gather the fan-outs of a run, outer ones first.
+
+    Parameters
+    ----------
+    run : Run
+    decider : str, optional
+        Id or name of the decider whose branches name the verdicts. The fan-out it stands in is
+        the one that judges; without it, every one with a decider does.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> each = flow_chart("one", lambda s: 1, id="one").build()
+    >>> chart = (flow_chart("c", lambda s: s.set("xs", [1, 2]), id="a")
+    ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=each,
+    ...                            max_branches=1, into="out").build())
+    >>> [(group.key, group.counts.ok, group.decides) for group in fan_out_groups(chart.run_sync())]
+    [('each', 1, False)]
+    """
+    found: dict[str, list[FanOut]] = {}
+    for key, fan in _executions(run.log):
+        found.setdefault(key, []).append(fan)
+    structure = run.structure
+    counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
+    deciders = {place_of(n.key) for n in structure.nodes if n.kind == "decider"}
+    named = _places_of(structure, decider)
+    decides = {key: key in deciders or counts.has_decider for key, counts in counted.items()}
+    if named:
+        judges = {key: key in named for key in counted}
+    elif any(decides.values()):
+        judges = decides
+    else:
+        # Charts made per item that all failed leave no decider to be seen, and subjects none the
+        # less.
+        judges = {key: not counts.ok and counts.items > 0 for key, counts in counted.items()}
+    return tuple(
+        FanOutGroup(
+            key=key,
+            counts=counts,
+            decides=decides[key],
+            judges=judges[key],
+            executions=tuple(found[key]),
+        )
+        for key, counts in counted.items()
+    )
+
+
+def place_of(key: str) -> str:
+    """Give the key of the fan-out a node stands in; empty at the top.
+
+    Examples
+    --------
+    >>> place_of("per-site/per-host/posture"), place_of("posture")
+    ('per-site/per-host', '')
+    """
+    return key.rpartition("/")[0]
+
+
+def _places_of(structure: Structure, decider: str | None) -> set[str]:
+    if decider is None:
+        return set()
+    return {place_of(node.key) for node in structure.find(decider, "decider")}
+
+
+def _executions(log: Log) -> Iterator[tuple[str, FanOut]]:
+    """Yield every fan-out that ran with its key, each before those inside its branches."""
+
+    def inside(facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str) -> Any:
+        for event in facts.fan_outs:
+            fan: FanOut = values[offset + event.at]
+            key = f"{prefix}{fan.stage.id}"
+            yield key, fan
+            numbers = (number for number in set(fan.shapes) if number >= 0)
+            nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
+            for index, shape in fan.begun() if nested else ():
+                if shape.number in nested:
+                    inner = facts_of(log, shape)
+                    yield from inside(inner, fan.values, fan.offsets[index], f"{key}/")
+
+    return inside(work_out(log, log.root.codes), log.root.values, 0, "")  # type: ignore[no-any-return]
+
+
+def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:
+    if len(counts) == 1:
+        return counts[0]
+    by_branch: Counter[str] = Counter()
+    for each in counts:
+        by_branch.update(each.by_branch)
+    return FanOutCounts(
+        stage_id=counts[0].stage_id,
+        stage_name=counts[0].stage_name,
+        has_decider=any(each.has_decider for each in counts),
+        by_branch=dict(by_branch),
+        **{name: sum(getattr(each, name) for each in counts) for name in _SUMMED},
+    )
+
+
+def served_subject(redactor: Redactor, fan: FanOut, index: int, column: str | None = None) -> Any:
+    """Give what names an item, as a policy lets it be seen; None when nothing does.
+
+    Parameters
+    ----------
+    redactor : Redactor
+    fan : FanOut
+    index : int
+    column : str, optional
+        Key of the item to look under where the fan-out declared no subject key.
+    """
+    key = fan.subject if fan.subject is not None else column
+    item = fan.items[index]
+    name = item.get(key) if isinstance(item, dict) and key is not None else fan.subject_of(index)
+    if name is not None and isinstance(item, dict) and redactor.hides_key(str(key)):
+        return PLACEHOLDER
+    return redactor.scrub(name)
+
+
+def ended_as(group: FanOutGroup, *statuses: int) -> Iterator[tuple[FanOut, int]]:
+    """Yield the items of a group that ended in one of these ways, in order."""
+    for fan in group.executions:
+        for index, status in enumerate(fan.statuses):
+            if status in statuses:
+                yield fan, index
