@@ -17,6 +17,7 @@ DOORS: dict[str, str] = {
     "text": "runbook_nb.render.text:render_text",
     "line": "runbook_nb.render.text:render_line",
     "markdown": "runbook_nb.render.markdown:render_markdown",
+    "flowchart": "runbook_nb.render.flowchart:Flowchart",
 }
 
 

@@ -6,12 +6,12 @@ Chart layer. A `Chart` is immutable and may be run by many at once; it is made b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted
 from runbook_nb._view import Card
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runbook_nb._stop import Stop
     from runbook_nb.record.redact import Redact
     from runbook_nb.record.run import Run
+    from runbook_nb.render.flowchart import Flowchart
     from runbook_nb.rules import RuleSet
 
 #: A stage's function: takes the scope, returns a value or an awaitable.
@@ -248,9 +249,14 @@ class Chart(Immutable, Renderable):
 
         return describe_chart(self)
 
+    def flowchart(self) -> Flowchart:
+        """Draw the chart, rules beside the edges; has ``.svg``, ``.dot`` and ``.mermaid``."""
+        chart: Flowchart = through("flowchart", self.view())
+        return chart
+
     def view(self) -> Card:
         """Show the chart: its structure under its own name."""
-        inner = self.structure.view()
+        inner = self.structure.view(dict(rules_by_key(self, "")))
         return Card(
             kind="Chart",
             name=self.name,
@@ -260,6 +266,15 @@ class Chart(Immutable, Renderable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Chart, (self.name, self.stages, self.description, self.input_schema))
+
+
+def rules_by_key(chart: Chart, path: str) -> Iterator[tuple[str, RuleSet]]:
+    """Yield the rule set of every decider that declares one, by its key in the structure."""
+    for stage in chart.stages:
+        if isinstance(stage, DeciderStage) and stage.rules is not None:
+            yield f"{path}{stage.id}", stage.rules
+        elif isinstance(stage, FanOutStage) and isinstance(stage.branch, Chart):
+            yield from rules_by_key(stage.branch, f"{path}{stage.id}/")
 
 
 def add_structure(

@@ -24,6 +24,7 @@ from runbook_nb.record.overlay import (
 )
 from runbook_nb.record.slots import error_words
 from runbook_nb.record.structure import StructureNode
+from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -51,7 +52,9 @@ def _told(walk: Walk, overlay: Overlay) -> str:
         return f"{made[-1].decision.sentence}; {steps}" if made else steps
     items = sum(sums[0] for sums in overlay.fan_outs.values())
     ok = sum(sums[1] for sums in overlay.fan_outs.values())
-    outcomes: Counter[str] = Counter()
+    branches = [node.branch for node in walk.structure.nodes if node.branch is not None]
+    branches.sort(key=lambda word: word == DECLINED_BRANCH)
+    outcomes: Counter[str] = Counter(dict.fromkeys(branches, 0))
     for counts in map(count_fan_out, walk.log.fan_outs()):
         outcomes.update(counts.by_branch)
         outcomes.update({"failed": counts.failed, "not reached": counts.not_reached})

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted
 from runbook_nb._view import Card, Cell, Data, Flow, FlowLine, Section
+
+if TYPE_CHECKING:
+    from runbook_nb.render.flowchart import Flowchart
 
 #: What a node stands for.
 NodeKind = Literal["stage", "decider", "fan_out", "branch"]
@@ -177,11 +180,22 @@ class Structure(Immutable, Renderable):
             ),
         )
 
-    def view(self) -> Card:
-        """Show the graph as an outline: every stage, every branch, the default named."""
+    def flowchart(self) -> Flowchart:
+        """Draw what could happen; the object has ``.svg``, ``.dot`` and ``.mermaid``."""
+        chart: Flowchart = through("flowchart", self.view())
+        return chart
+
+    def view(self, rules: Mapping[str, Any] | None = None) -> Card:
+        """Show the graph as an outline: every stage, every branch, the default named.
+
+        Parameters
+        ----------
+        rules : mapping, optional
+            Decider key -> its rule set, for what stands beside the edges of the picture.
+        """
         from runbook_nb.record.graph import structure_graph
 
-        lines, graph = tuple(_outline(self)), structure_graph(self)
+        lines, graph = tuple(_outline(self)), structure_graph(self, rules)
         return Card(
             kind="Structure",
             name=self.name,

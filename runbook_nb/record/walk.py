@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._text import did_you_mean, show
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
@@ -29,6 +29,8 @@ from runbook_nb.rules.evaluate import Decision, DecisionPath
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from runbook_nb.render.flowchart import Flowchart
 
 _ROW_TYPES: Final = {
     "stage": ("stage", 0),
@@ -505,6 +507,15 @@ class Walk(Sequence[WalkRow], Renderable):
     def to_dicts(self) -> list[dict[str, Any]]:
         """Give all rows as mappings with the eight columns."""
         return [row.to_dict() for row in self]
+
+    def flowchart(self) -> Flowchart:
+        """Draw the walk: each stage once, with counts on what was taken.
+
+        The object shows itself in a cell, and has ``.svg``, ``.dot`` and ``.mermaid``. One
+        subject alone is drawn by ``walk.of(subject).flowchart()``.
+        """
+        chart: Flowchart = through("flowchart", self.view())
+        return chart
 
     def view(self) -> Card:
         """Show the walk folded: each stage once, with how often it ran and what was chosen."""

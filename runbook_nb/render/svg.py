@@ -1,13 +1,42 @@
 """Flowcharts as pictures: an SVG of our own making inside a data URI, with its sentence.
 
-This first form draws nothing yet and says so.
+The chart is folded, written as DOT, laid out by whichever engine is here, taken apart and written
+anew, and painted by its own stylesheet. A picture wider than the text column is told more briefly
+step by step; it is never shrunk. With ``graphviz-pure`` the bytes are the same on every machine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import base64
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+from xml.sax.saxutils import escape
 
-from runbook_nb._view import Flow
+from runbook_nb._text import clip, counted, visible
+from runbook_nb._view import Flow, Graph
+from runbook_nb.render.dot import render_dot
+from runbook_nb.render.folding import fold
+from runbook_nb.render.labels import MANY_BRANCHES, WRAPS, Look, most_branches
+from runbook_nb.render.layouts import lay_out
+from runbook_nb.render.paint import style_for
+from runbook_nb.render.sanitize import NotAPicture, take_apart
+from runbook_nb.settings import settings
+
+#: Width, in CSS pixels, a picture should not pass: that of the text in a card.
+COLUMN: Final = 660
+#: Largest picture, in bytes of SVG.
+MAX_BYTES: Final = 256 * 1024
+#: CSS pixels to a point.
+PX: Final = 4 / 3
+#: Longest sentence about a picture.
+MAX_ALT: Final = 1000
+#: Pictures kept for the next time they are asked for.
+KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,5 +66,135 @@ class Drawing:
 
 
 def draw(flow: Flow) -> Drawing:
-    """Draw a flow; never raises."""
-    return Drawing(alt=flow.summary)
+    """Draw a flow; never raises.
+
+    Parameters
+    ----------
+    flow : Flow
+        What to draw; one without a graph gives an empty drawing.
+
+    Returns
+    -------
+    Drawing
+        With ``uri`` None and a note when no engine could draw it.
+
+    Examples
+    --------
+    >>> from runbook_nb._view import GraphNode
+    >>> with settings(layout="none"):
+    ...     draw(Flow(lines=(), graph=Graph(nodes=(GraphNode(key="a", title="A"),)))).note
+    "no picture: layout='none' is set"
+    """
+    if flow.graph is None or not flow.graph.nodes:
+        return Drawing(alt=_alt(flow))
+    try:
+        return _drawn(flow, flow.graph)
+    except Exception as error:  # a view must not fail for want of its picture
+        return Drawing(alt=_alt(flow), note=f"no picture: {type(error).__name__} while drawing")
+
+
+def _drawn(flow: Flow, whole: Graph) -> Drawing:
+    graph, notes = fold(whole)
+    said = [*notes]
+    drawing = Drawing()
+    for turned, look, note in _looks(graph):
+        drawing = picture_of(render_dot(turned, look), _alt(flow))
+        said = [*notes, note] if note else [*notes]
+        if drawing.svg is None or drawing.width <= COLUMN:
+            break
+    if drawing.svg is None:
+        said = []
+    told = "; ".join(filter(None, [*said, drawing.note]))
+    return replace(drawing, alt=_alt(flow), note=told)
+
+
+def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
+    """Yield the ways to draw a chart, each narrower than the one before, and what each leaves."""
+    many = most_branches(graph) >= MANY_BRANCHES
+    if graph.direction == "LR":
+        yield graph, Look(), ""
+        graph = replace(graph, direction="TB")
+    for wrap in WRAPS[many:]:
+        yield graph, Look(wrap=wrap), ""
+    narrow = Look(wrap=WRAPS[-1], sentences=False)
+    if any(line.kind == "label" for edge in graph.edges for line in edge.lines):
+        yield graph, narrow, "rule labels are in the list, not in the picture"
+    if any(edge.lines for edge in graph.edges):
+        yield graph, replace(narrow, numbered=True), "numbered edges are told in the list, in order"
+
+
+_kept: OrderedDict[tuple[str, str, str], Drawing] = OrderedDict()
+_lock = threading.Lock()
+
+
+def picture_of(dot: str, alt: str) -> Drawing:
+    """Make the picture of a DOT text, or find the one made before.
+
+    Parameters
+    ----------
+    dot : str
+        The chart.
+    alt : str
+        The sentence that goes into the picture as its title.
+
+    Returns
+    -------
+    Drawing
+        What an engine drew, sanitised and painted.
+    """
+    content = hashlib.sha256(f"{dot}\0{alt}".encode("utf-8", "replace")).hexdigest()
+    key = (content, settings.theme, settings.layout)
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    laid = lay_out(dot)
+    if laid.svg is None:
+        drawing = Drawing(alt=alt, note=laid.note)
+    else:
+        drawing = _painted(laid.svg, alt, f"rb-{content[:8]}", laid.note)
+    if laid.tried:  # what is only missing may be installed later
+        with _lock:
+            _kept[key] = drawing
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+    return drawing
+
+
+def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
+    try:
+        parts = take_apart(raw)
+    except NotAPicture as error:
+        return Drawing(alt=alt, note=f"no picture: the layout cannot be shown, {error}")
+    width, height = (round(size * PX) for size in (parts.width, parts.height))
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{root}" role="img" width="{width}" '
+        f'height="{height}" viewBox="{parts.box}"><title>Flowchart</title>'
+        f"<desc>{escape(alt)}</desc><style>{_style(root, settings.theme)}</style>{parts.body}</svg>"
+    )
+    size = len(svg.encode("utf-8", "replace"))
+    if size > MAX_BYTES:
+        words = f"no picture: it has {size // 1024} kB, more than {MAX_BYTES // 1024} kB"
+        return Drawing(alt=alt, note=words)
+    encoded = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
+    return Drawing(
+        uri=f"data:image/svg+xml;base64,{encoded}",
+        svg=svg,
+        alt=alt,
+        width=width,
+        height=height,
+        note=note,
+    )
+
+
+@lru_cache(maxsize=KEPT)
+def _style(root: str, theme: str) -> str:
+    return escape(style_for(root, theme))
+
+
+def _alt(flow: Flow) -> str:
+    """Say what happened; before a run, what there is."""
+    summary = visible(flow.summary)
+    if not summary and flow.graph is not None:
+        summary = f"a procedure of {counted(len(flow.graph.nodes), 'step')}"
+    return clip(summary, MAX_ALT)

@@ -1,0 +1,66 @@
+"""The stylesheet inside a picture: two files and the palette, scoped to the picture's own class."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+from runbook_nb.render.theme import TEXT_DARK, TEXT_LIGHT
+
+#: Running text, quiet text, text of what was not taken; lines; ground of nodes, of frames, and
+#: the frames' edge. Text is at least 5:1 and lines at least 4.3:1 on the ground they stand on.
+LIGHT: Final = TEXT_LIGHT | {
+    "text": "#1f2328",
+    "dim": "#57606a",
+    "off": "#656d76",
+    "line": "#6e7781",
+    "ground": "#fff",
+    "frame": "#f6f8fa",
+    "edge": "#afb8c1",
+}
+DARK: Final = TEXT_DARK | {
+    "text": "#f0f0f0",
+    "dim": "#bcbcbc",
+    "off": "#adadad",
+    "line": "#949aa1",
+    "ground": "#212121",
+    "frame": "#2b2b2b",
+    "edge": "#666",
+}
+
+
+def style_for(root: str, theme: str) -> str:
+    """Give the stylesheet of one picture.
+
+    Parameters
+    ----------
+    root : str
+        The class of the picture's root, on which every rule hangs.
+    theme : {"auto", "light", "dark"}
+        ``auto`` carries both and follows what the picture is embedded in.
+
+    Examples
+    --------
+    >>> style_for("rb-0", "light").count("prefers-color-scheme"), len(style_for("x", "auto")) < 2700
+    (0, True)
+    """
+    lines, paint = _sheet("flow.css"), _sheet("flow_paint.css")
+    light = paint.safe_substitute(LIGHT, root=f".{root}")
+    dark = paint.safe_substitute(DARK, root=f".{root}")
+    painted = {
+        "light": light,
+        "dark": dark,
+        "auto": f"{light}@media(prefers-color-scheme:dark){{{dark}}}",
+    }
+    return lines.safe_substitute(root=f".{root}") + painted.get(theme, painted["auto"])
+
+
+@cache
+def _sheet(name: str) -> Template:
+    text = files("runbook_nb.render").joinpath("static", name).read_text("utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s+", " ", text)
+    return Template(re.sub(r" ?([{};,]) ?|(?<=:) ", r"\1", text).strip())
