@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import canonical, to_wire
-from runbook_nb._text import clip, did_you_mean, show, visible
+from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.log import FanOut, Shape
@@ -342,22 +342,20 @@ class Dossier:
                 found.setdefault(key, []).append(self._facts(group, fan, index))
         return found
 
-    def find(self, subject: Any, *, verdict: str | None = None) -> SubjectFacts:
+    def find(self, subject: Any) -> SubjectFacts:
         """Find one subject by what names it.
 
         Parameters
         ----------
         subject : object
             Its name.
-        verdict : str, optional
-            Which of several subjects of that name: the one that was decided so.
 
         Raises
         ------
         NotCarried
             This copy does not hold it, or several subjects have that name.
         """
-        found = narrowed(list(self._called(subject)), verdict)
+        found = narrowed(list(self._called(subject)))
         if len(found) == 1:
             return found[0]
         if found:
@@ -451,10 +449,32 @@ def is_called(name: Any, asked: Any, key: Any = None) -> bool:
     return isinstance(asked, str) and not isinstance(name, str) and show(name) == asked
 
 
-def narrowed(found: Sequence[SubjectFacts], verdict: str | None) -> Sequence[SubjectFacts]:
-    """Of several subjects of one name keep the one decided so, or the only one decided at all."""
+def narrowed(
+    found: Sequence[SubjectFacts], row: Mapping[str, Any] | None = None
+) -> Sequence[SubjectFacts]:
+    """Narrow several subjects of one name down to those a row can be about.
+
+    Those that were decided come before those that were not; then the row's verdict and the values
+    it shows must be those of the decision. Where the decisions that are left are all alike, any of
+    them explains the row.
+    """
     if len(found) < 2:
         return found
-    decided = [facts for facts in found if facts.decision is not None]
-    said = [facts for facts in decided if facts.decision and facts.decision.branch == verdict]
-    return next((few for few in (said, decided) if len(few) == 1), found)
+    left = [facts for facts in found if facts.decision is not None] or list(found)
+    if row is not None:
+        left = [facts for facts in left if _agrees(facts, row)]
+    alike = all(facts.decision is not None and facts.decision == left[0].decision for facts in left)
+    if left and row is not None and alike:
+        return left[:1]
+    return left or found
+
+
+def _agrees(facts: SubjectFacts, row: Mapping[str, Any]) -> bool:
+    decision = facts.decision
+    if decision is None or decision.branch != row.get("verdict"):
+        return False
+    return isinstance(decision, ToldDecision) or all(
+        condition.redacted or to_wire(condition.actual) == row[condition.key]
+        for condition in decision.conditions
+        if condition.key in row and condition.actual is not MISSING
+    )

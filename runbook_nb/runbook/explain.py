@@ -1,7 +1,8 @@
 """Explaining rows: from a verdict row to the subject it is about and the decision behind it.
 
 Bridge layer. A row and a subject belong together when they have the same name, and where several
-subjects share one, the same verdict too; nothing is matched by position, which would be a guess.
+subjects share one, the same verdict and compared values too. Nothing is matched by position, which
+would be a guess.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def facts_of_rows(
     found = dossier.named(frozenset(key for key in keys if key is not None))
     answers: list[tuple[SubjectFacts | None, str]] = []
     for row, key in zip(rows, keys, strict=True):
-        few = narrowed(found.get(key, ()), str(row.get("verdict"))) if key is not None else ()
+        few = narrowed(found.get(key, ()), row) if key is not None else ()
         if len(few) == 1:
             answers.append((few[0], ""))
         elif few:

@@ -7,9 +7,10 @@ runbook.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.model import Chart
@@ -19,11 +20,14 @@ from runbook_nb.errors import DefinitionError
 from runbook_nb.rules import RuleSet
 from runbook_nb.runbook.declare import runbook_as_tool
 from runbook_nb.runbook.envelope import Envelope
-from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS
-from runbook_nb.tools import Toolbox, define_tool
+from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS, frame_records
+from runbook_nb.tools import Tool, Toolbox, define_tool
 
 #: Name of the tool that hands over the rows.
-SOURCE_TOOL = "rows"
+SOURCE_TOOL: Final = "rows"
+
+#: The column that holds the answer.
+VERDICT: Final = "verdict"
 
 
 def triage(
@@ -77,7 +81,8 @@ def triage(
     presentation : {"prose", "panel"}
     redact : Redact or mapping, optional
     toolbox : Toolbox, optional
-        Whose store keeps the walk; one in memory by default.
+        Whose store keeps the walk; one in memory by default. The runbook and its source are
+        added to it, or take the place of those an earlier triage added.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def triage(
     Raises
     ------
     DefinitionError
-        The rows are no rows, or the subject is no column of them.
+        The rows are no rows, the subject is no column of them, or an option cannot be kept.
 
     Examples
     --------
@@ -108,31 +113,42 @@ def triage(
             where="rules",
             fix='write rb.RuleSet("name", "v1", rules=[…], default=…)',
         )
+    if not is_text(source):
+        raise DefinitionError(
+            f"source is {source!r}; it says what the rows are",
+            where="source",
+            fix='write source="backup inventory, 3 rows"',
+        )
+    if report is not None and not isinstance(report, Mapping):
+        raise DefinitionError(f"report is {report!r}, not a mapping of fields", where="report")
     items = read_rows(rows)
     _check_subject(items, subject)
-    shown = list(columns) if columns is not None else columns_read(rules)
+    shown = _shown_columns(items, columns, rules)
+    ground = [source, *([checked] if isinstance(checked, str) else checked or ())]
+    source_name = SOURCE_TOOL if name != SOURCE_TOOL else f"{SOURCE_TOOL}_source"
     source_tool = define_tool(
-        name=SOURCE_TOOL,
+        name=source_name,
         description=f"Hands over the rows: {source}",
         execute=lambda args: coverage(
             {"rows": items},
-            checked=[source, *([checked] if isinstance(checked, str) else checked or ())],
+            checked=ground,
             not_checked=not_checked,
             cannot_cover=cannot_cover,
         ),
+        carried=FrozenDict(made_by="triage"),
     )
     branch = row_chart(rules)
 
     def procedure(tools: Any) -> Chart:
         async def load(scope: Any) -> None:
-            answer = await tools.call(SOURCE_TOOL, {})
+            answer = await tools.call(source_name, {})
             scope["rows"] = answer["result"]["rows"]
 
         def collect(scope: Any) -> None:
             scope["verdicts"] = [
                 {
                     subject: slot.item.get(subject),
-                    "verdict": slot.value["verdict"],
+                    VERDICT: slot.value[VERDICT],
                     **{column: slot.item.get(column) for column in shown if column != subject},
                 }
                 for slot in scope["results"]
@@ -165,16 +181,36 @@ def triage(
         verdicts={"decider": "Verdict", "max_rows": max_rows, "rank": list(rank)},
         presentation=presentation,
         redact=redact,
-        composed_of=[SOURCE_TOOL],
+        composed_of=[source_name],
     )
-    box = Toolbox([source_tool, runbook]) if toolbox is None else toolbox
-    if toolbox is not None:
-        box.add(source_tool)
-        box.add(runbook)
+    if toolbox is None:
+        box = Toolbox([source_tool, runbook])
+    else:
+        box = toolbox
+        for tool in (source_tool, runbook):
+            _refuse_taken(box, tool)
+            box.add(tool)
     answer = box.call_sync(name)
     if not isinstance(answer, Envelope):  # only an absence comes back unwrapped, and rows are rows
         raise DefinitionError(f"triage gave {type(answer).__name__}, not an envelope")
     return answer
+
+
+def _refuse_taken(box: Toolbox, tool: Tool) -> None:
+    """Refuse to put a tool in the place of one that `triage` did not make."""
+    if tool.name not in box:
+        return
+    held = box[tool.name].carried
+    made = (
+        held.get("made_by") == "triage"
+        or getattr(held.get("runbook"), "result_kind", None) == "verdict/triage"
+    )
+    if not made:
+        raise DefinitionError(
+            f"the toolbox has a tool {tool.name!r} of its own",
+            where="toolbox",
+            fix="give triage another name=, or a toolbox without that tool",
+        )
 
 
 def read_rows(rows: Any) -> list[Any]:
@@ -183,15 +219,30 @@ def read_rows(rows: Any) -> list[Any]:
     Raises
     ------
     DefinitionError
-        Anything else; a mapping of columns in particular.
+        Anything else; a mapping of columns or a generator in particular.
+
+    Examples
+    --------
+    >>> read_rows(({"host": "a"},))
+    [{'host': 'a'}]
     """
-    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
-        return list(rows.to_dict("records"))
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Sequence):
+    columns = getattr(rows, "columns", None)
+    if columns is not None and len(set(columns)) < len(columns):
+        raise DefinitionError(
+            "the frame has two columns of one name, of which only one would be read",
+            where="rows",
+            fix="rename or drop one of them",
+        )
+    records = frame_records(rows)
+    if records is not None:
+        rows = records
+    elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Sequence):
         raise DefinitionError(
             f"rows is {type(rows).__name__}, not a list of mappings",
             where="rows",
-            fix="pass a list with one mapping per subject, or a DataFrame",
+            fix="pass list(rows): what is judged is counted first, and may be looked at again"
+            if isinstance(rows, Iterator)
+            else "pass a list with one mapping per subject, or a DataFrame",
         )
     for place, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -199,47 +250,81 @@ def read_rows(rows: Any) -> list[Any]:
                 f"row {place} is {type(row).__name__}, not a mapping of columns to values",
                 where=f"rows[{place}]",
             )
-    return list(rows)
+    # Columns are named by text from here on, whatever named them in a frame.
+    return [{str(column): value for column, value in row.items()} for row in rows]
+
+
+def _shown_columns(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None, rules: RuleSet
+) -> list[str]:
+    known = dict.fromkeys(column for row in rows for column in row)
+    if columns is None:
+        return [column for column in columns_read(rules, known) if column != VERDICT]
+    if isinstance(columns, str):
+        raise DefinitionError(
+            f"columns is {columns!r}, not a list of names", where="columns", fix="write [name]"
+        )
+    for column in columns:
+        if column == VERDICT:
+            raise DefinitionError(
+                f"a column called {VERDICT!r} cannot be shown beside the verdict",
+                where="columns",
+                fix="rename it",
+            )
+        if known and column not in known:
+            raise DefinitionError(
+                f"no row has a column {column!r}",
+                where="columns",
+                fix=did_you_mean(str(column), known) or f"the columns are {listed(known)}",
+            )
+    return list(columns)
 
 
 def _check_subject(rows: Sequence[Mapping[Any, Any]], subject: str) -> None:
     if not is_text(subject):
         raise DefinitionError(f"subject is {subject!r}, not the name of a column", where="subject")
+    if subject == VERDICT:
+        raise DefinitionError(
+            f"the subject cannot be the column {VERDICT!r}, which holds the answer",
+            where="subject",
+            fix="rename the column",
+        )
     for place, row in enumerate(rows):
         if subject not in row:
             raise DefinitionError(
                 f"row {place} has no column {subject!r}, which should name the subject",
                 where="subject",
-                fix=did_you_mean(subject, map(str, row))
-                or f"its columns are {listed(map(str, row))}",
+                fix=did_you_mean(subject, row) or f"its columns are {listed(row)}",
             )
 
 
-def columns_read(rules: RuleSet) -> list[str]:
+def columns_read(rules: RuleSet, known: Collection[str] = ()) -> list[str]:
     """Name the columns the filters of a rule set read, in order of first reading.
+
+    A key that is no column as it stands is a path, and its first part the column.
 
     Examples
     --------
     >>> from runbook_nb.rules import Rule
-    >>> rules = [Rule({"a": {"gt": 1}}, "x"), Rule({"b.c": {"eq": 2}}, "y")]
-    >>> columns_read(RuleSet("r", "1", rules))
-    ['a', 'b']
+    >>> rules = RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x"), Rule({"b.c": {"eq": 2}}, "y")])
+    >>> columns_read(rules), columns_read(rules, {"a", "b.c"})
+    (['a', 'b'], ['a', 'b.c'])
     """
     keys: dict[str, None] = {}
-    for rule in rules.rules:
-        if isinstance(rule.when, Mapping):
-            keys.update(dict.fromkeys(rule.when))
-    return list(dict.fromkeys(key.partition(".")[0] for key in keys))
+    for when in [o.where for o in rules.outside] + [rule.when for rule in rules.rules]:
+        if isinstance(when, Mapping):
+            keys.update(dict.fromkeys(when))
+    return list(dict.fromkeys(k if k in known else k.partition(".")[0] for k in keys))
 
 
 def row_chart(rules: RuleSet) -> Chart:
     """Make the chart one row runs through: take its columns, judge them, keep the verdict."""
 
     def take(scope: Any) -> None:
-        scope.update({str(key): value for key, value in scope.args["item"].items()})
+        scope.update(scope.args["item"])
 
     def keep(word: str) -> Any:
-        return lambda scope: scope.set("verdict", word)
+        return lambda scope: scope.set(VERDICT, word)
 
     decider = flow_chart("Take one row", take, id="take").add_decider(
         "Verdict", rules=rules, id="verdict"
