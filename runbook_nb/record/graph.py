@@ -244,6 +244,8 @@ class _Drawer:
                 return "one chart per item, built when run"
             return f"one branch per item, at most {node.detail.get('cap')}"
         items, ok, bad, _, _ = self.overlay.fan_outs[node.key]
+        if not items:
+            return "fan-out, 0 subjects"
         words = [f"fan-out, {ok} of {items} done"]
         if self.overlay.runs[node.key] > 1:
             words[0] += f" over {self.overlay.runs[node.key]} runs"

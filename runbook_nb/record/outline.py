@@ -38,24 +38,24 @@ def walk_flow(walk: Walk) -> Flow:
     shown_once = f"{counted(like + 1, 'like branch', 'like branches')} shown once"
     return Flow(
         lines=tuple(_lines(walk, overlay)),
-        summary=_told(walk, overlay),
+        summary=_told(walk),
         notes=(shown_once,) if like else (),
         graph=walk_graph(walk, overlay),
     )
 
 
-def _told(walk: Walk, overlay: Overlay) -> str:
+def _told(walk: Walk) -> str:
     """Say what happened in one sentence, for who sees neither picture nor outline."""
     steps = counted(walk.steps_executed, "step")
     if walk.only is not None:
         made = walk.decisions
         return f"{made[-1].decision.sentence}; {steps}" if made else steps
-    items = sum(sums[0] for sums in overlay.fan_outs.values())
-    ok = sum(sums[1] for sums in overlay.fan_outs.values())
     branches = [node.branch for node in walk.structure.nodes if node.branch is not None]
     branches.sort(key=lambda word: word == DECLINED_BRANCH)
     outcomes: Counter[str] = Counter(dict.fromkeys(branches, 0))
+    items = ok = 0
     for counts in map(count_fan_out, walk.log.fan_outs()):
+        items, ok = items + counts.items, ok + counts.ok
         outcomes.update(counts.by_branch)
         outcomes.update({"failed": counts.failed, "not reached": counts.not_reached})
     words = [f"{n} {show(word)}" for word, n in outcomes.items() if n]

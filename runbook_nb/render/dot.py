@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphNode, Role
+from runbook_nb._view import Graph, GraphEdge, GraphNode, Role
 from runbook_nb.render.cells import width
 from runbook_nb.render.labels import (
     MANY_BRANCHES,
@@ -24,7 +24,7 @@ from runbook_nb.render.labels import (
 
 #: Every class a node or an edge can have; `weights_of` adds how its lines are to be set.
 CLASSES: Final = frozenset(
-    {"taken", "off", "open", "failed", "a", "b", "c", "d", "declined", "frame", "mark"}
+    {"taken", "off", "open", "failed", "a", "b", "c", "d", "declined", "frame", "mark", "plain"}
 )
 
 _GRAPH: Final = {
@@ -45,6 +45,8 @@ _NODE: Final = {
     "width": "0.62",
     "penwidth": "1.2",
 }
+#: Side by side there is less room in a node.
+_NARROW: Final = {"margin": "0.09,0.06"}
 _EDGE: Final = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6", "penwidth": "1"}
 
 #: Two no-break spaces at both ends keep a label off its edge.
@@ -85,7 +87,7 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
             "nodesep": "0.16" if many else "0.26",
             **_GRAPH,
         },
-        node_attr=_NODE,
+        node_attr=_NODE if graph.direction == "TB" else _NODE | _NARROW,
         edge_attr=_EDGE,
     )
     names = {node.key: f"n{place}" for place, node in enumerate(graph.nodes, 1)}
@@ -96,22 +98,22 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
             _add_node(drawn, names[node.key], node)
     for place, group in enumerate(graph.groups, 1):
         if not group.parent:
-            _add_group(drawn, graph, group, place, names, nodes)
+            _add_group(drawn, graph, place, names, nodes)
     number = 0
     for edge in graph.edges:
         number += bool(edge.lines)
         _add_edge(drawn, names, nodes, edge, edge_lines(edge, look, number if edge.lines else None))
+        if nodes[edge.target].kind == "note":
+            with drawn.subgraph(graph_attr={"rank": "same"}) as beside:
+                beside.node(names[edge.source])
+                beside.node(names[edge.target])
     return str(drawn.source)
 
 
 def _add_group(
-    drawn: Any,
-    graph: Graph,
-    group: GraphGroup,
-    place: int,
-    names: Mapping[str, str],
-    nodes: Mapping[str, GraphNode],
+    drawn: Any, graph: Graph, place: int, names: Mapping[str, str], nodes: Mapping[str, GraphNode]
 ) -> None:
+    group = graph.groups[place - 1]
     attributes = {
         "label": "",
         "style": "rounded,filled",
@@ -125,7 +127,7 @@ def _add_group(
             _add_node(inner, names[key], nodes[key])
         for n, nested in enumerate(graph.groups, 1):
             if nested.parent == group.key:
-                _add_group(inner, graph, nested, n, names, nodes)
+                _add_group(inner, graph, n, names, nodes)
 
 
 # --- nodes -------------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ def _add_node(drawn: Any, name: str, node: GraphNode) -> None:
 
 
 def _node_look(node: GraphNode) -> dict[str, str]:
-    if node.state == "not_taken" or node.kind == "folded":
+    if node.state == "not_taken" or (node.kind == "folded" and node.state == "declared"):
         return {"style": "rounded,filled,dotted", "penwidth": "1", "class": "off"}
     if node.kind == "note":
         return {"shape": "note", "style": "filled"}
@@ -151,9 +153,12 @@ def _node_look(node: GraphNode) -> dict[str, str]:
         return {"style": "rounded,filled,dashed", "class": "open"}
     if node.state == "failed":
         return {"penwidth": "1.6", "class": "failed"} | _shape(node)
-    if node.role is not None:
-        return _role_look(node.role)
-    return _shape(node)
+    if node.role is None:
+        return _shape(node)
+    look = _role_look(node.role)
+    if node.kind != "branch" and node.role == "a":
+        look["class"] = "a plain"  # done is the rule; only its outline is coloured
+    return look
 
 
 def _shape(node: GraphNode) -> dict[str, str]:

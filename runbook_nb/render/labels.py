@@ -19,9 +19,11 @@ LABEL_LINES: Final = 3
 #: Lines and columns of a node's name and of what is said under it.
 TITLE_LINES: Final = 3
 TITLE_COLUMNS: Final = 28
-SECOND_COLUMNS: Final = 40
-#: A condition is short by nature; a long one is cut after so many lines.
+SECOND_COLUMNS: Final = 46
+NOTE_COLUMNS: Final = 20
+#: A condition is short by nature and gets more room than a sentence; a long one is cut.
 CONDITION_LINES: Final = 2
+CONDITION_ROOM: Final = 4
 #: Branches of one decider from which labels and gaps are narrower.
 MANY_BRANCHES: Final = 4
 
@@ -75,7 +77,8 @@ def node_lines(node: GraphNode) -> list[Line]:
     """
     strong: Weight = "plain" if node.state == "not_taken" else "strong"
     title = [Line(text, strong) for text in _cut(_titled(node.title), TITLE_COLUMNS, TITLE_LINES)]
-    second = _cut(_plain(node.second), SECOND_COLUMNS, CONDITION_LINES) if node.second else []
+    columns = NOTE_COLUMNS if node.kind == "note" else SECOND_COLUMNS
+    second = _cut(_plain(node.second), columns, TITLE_LINES) if node.second else []
     return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in second)]
 
 
@@ -99,10 +102,10 @@ def edge_lines(edge: GraphEdge, look: Look, number: int | None = None) -> list[L
     lines: list[Line] = []
     for line in edge.lines:
         text = _plain(line.text)
-        if line.kind == "count":
-            lines += [Line(piece, "strong") for piece in _cut(text, look.wrap, CONDITION_LINES)]
-        elif line.kind == "condition":
-            lines += [Line(piece, "plain") for piece in _cut(text, look.wrap, CONDITION_LINES)]
+        if line.kind != "label":
+            weight: Weight = "strong" if line.kind == "count" else "plain"
+            pieces = _cut(text, look.wrap + CONDITION_ROOM, CONDITION_LINES)
+            lines += [Line(piece, weight) for piece in pieces]
         elif look.sentences:
             lines += [Line(piece, "dim") for piece in _cut(text, look.wrap, LABEL_LINES)]
     return lines

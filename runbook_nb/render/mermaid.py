@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphNode
+from runbook_nb._view import Graph, GraphEdge, GraphNode
 from runbook_nb.render.labels import Line, Look, edge_lines, node_lines
 
 _CLASSES: Final = {
@@ -48,7 +48,7 @@ def render_mermaid(graph: Graph, look: Look | None = None) -> str:
     lines += [_node(names[n.key], n) for n in graph.nodes if n.key not in homes]
     for place, group in enumerate(graph.groups, 1):
         if not group.parent:
-            lines += _group(graph, group, place, names, nodes)
+            lines += _group(graph, place, names, nodes)
     lines += [_edge(names, edge, look or Look()) for edge in graph.edges]
     used: dict[str, list[str]] = {}
     for node in graph.nodes:
@@ -61,18 +61,15 @@ def render_mermaid(graph: Graph, look: Look | None = None) -> str:
 
 
 def _group(
-    graph: Graph,
-    group: GraphGroup,
-    place: int,
-    names: dict[str, str],
-    nodes: dict[str, GraphNode],
+    graph: Graph, place: int, names: dict[str, str], nodes: dict[str, GraphNode]
 ) -> Iterator[str]:
+    group = graph.groups[place - 1]
     yield f'subgraph g{place}[" "]'
     for key in group.members:
         yield f"  {_node(names[key], nodes[key])}"
     for n, nested in enumerate(graph.groups, 1):
         if nested.parent == group.key:
-            yield from (f"  {line}" for line in _group(graph, nested, n, names, nodes))
+            yield from (f"  {line}" for line in _group(graph, n, names, nodes))
     yield "end"
 
 
@@ -86,7 +83,7 @@ def _node(name: str, node: GraphNode) -> str:
 
 
 def _class(node: GraphNode) -> str:
-    if node.state == "not_taken" or node.kind == "folded":
+    if node.state == "not_taken" or (node.kind == "folded" and node.state == "declared"):
         return "off"
     if node.state == "not_reached":
         return "open"

@@ -125,6 +125,8 @@ def _shape(tag: str, element: Element) -> str:
         value = element.get(name)
         if name == "fill" and value in (None, "transparent"):
             value = "none"
+        if name == "fill" and tag == "ellipse":
+            value = "white"  # the ring of a default branch lies on its decider's outline
         if value is not None:
             kept.append(f'{name}="{_checked(name, value)}"')
     return f"<{tag} {' '.join(kept)}/>"

@@ -28,7 +28,7 @@ from runbook_nb.render.sanitize import NotAPicture, take_apart
 from runbook_nb.settings import settings
 
 #: Width, in CSS pixels, a picture should not pass: that of the text in a card.
-COLUMN: Final = 660
+COLUMN: Final = 672
 #: Largest picture, in bytes of SVG.
 MAX_BYTES: Final = 256 * 1024
 #: CSS pixels to a point.
@@ -118,8 +118,9 @@ def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
         yield graph, Look(wrap=wrap), ""
     narrow = Look(wrap=WRAPS[-1], sentences=False)
     if any(line.kind == "label" for edge in graph.edges for line in edge.lines):
-        yield graph, narrow, "rule labels are in the list, not in the picture"
-    if any(edge.lines for edge in graph.edges):
+        yield graph, narrow, "too wide for the author's sentences, which are left out"
+    if any(edge.state == "taken" and edge.lines for edge in graph.edges):
+        # Before a run the list does not tell them, so there they stay in the picture.
         yield graph, replace(narrow, numbered=True), "numbered edges are told in the list, in order"
 
 
