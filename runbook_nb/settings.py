@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from runbook_nb._ids import IdSource, random_id
+from runbook_nb._ids import IdSource, SeededIds, random_id
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 
@@ -49,11 +49,11 @@ class Options:
     show_refs : bool
         Whether displays name artifact references.
     clock : callable
-        Gives the current aware ``datetime``.
+        Gives the current aware ``datetime``; ``RUNBOOK_NB_CLOCK`` names one at which it stands.
     timer : callable
         Gives seconds that only ever grow; limits are measured with it.
     ids : callable
-        Gives ``n`` characters of an identifier.
+        Gives ``n`` characters of an identifier; ``RUNBOOK_NB_IDS`` is a seed for them.
     """
 
     static: bool = False
@@ -82,7 +82,24 @@ _FROM_ENV: dict[str, Callable[[str], Any]] = {
     "max_text_rows": int,
     "max_table_rows": int,
     "max_cell": int,
+    "clock": lambda text: _standing_clock(text) if text.strip() else _now,
+    "ids": lambda text: SeededIds(text) if text.strip() else random_id,
 }
+
+
+def _standing_clock(text: str) -> Callable[[], datetime]:
+    """Give a clock that stands at one moment, as documents and tests need it."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise DefinitionError(
+            f"RUNBOOK_NB_CLOCK={text!r} is not a time with its zone",
+            where="RUNBOOK_NB_CLOCK",
+            fix="write it as 2026-11-29T00:00:00Z",
+        )
+    return lambda: moment
 
 
 def _flag(name: str, text: str) -> bool:
