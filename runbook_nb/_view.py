@@ -36,13 +36,14 @@ class Data:
         Shown by `runbook_nb._text.show`; None and the empty text read as "not recorded".
     unit : str or None
         Unit declared by the author, shown after the number.
-    tone : {"plain", "strong", "dim"}
-        How loud a rich view says it: ``strong`` for what decides, ``dim`` for what did not change.
+    tone : {"plain", "strong", "dim", "code"}
+        How a rich view says it: ``strong`` what decides, ``dim`` what did not change, ``code`` in
+        the type of data also where it reads like a sentence.
     """
 
     value: Any
     unit: str | None = None
-    tone: Literal["plain", "strong", "dim"] = "plain"
+    tone: Literal["plain", "strong", "dim", "code"] = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

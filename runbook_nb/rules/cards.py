@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._text import MISSING, clip, counted, visible
@@ -16,6 +17,7 @@ from runbook_nb._view import (
     Facts,
     Part,
     Prose,
+    Run,
     Section,
     Table,
     verdict_role,
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 CLOSING_LABEL = 80
 
 _Row = tuple[Cell, ...]
+_TAKEN = Badge(word="yes, taken", role="yes")
+#: The operators whose threshold is a limit to be told beside the number it was held against.
+LIMITS = frozenset(("gt", "gte", "lt", "lte"))
 
 
 def _badge(rules: RuleSet, branch: str) -> Badge:
@@ -46,7 +51,7 @@ def rule_set_card(rules: RuleSet) -> Card:
     rows: list[_Row] = [
         (
             str(n),
-            Data(value=when_text(rule.when, rule.unit_of)),
+            Data(value=when_text(rule.when, rule.unit_of), tone="code"),
             _badge(rules, rule.then),
             Data(value=rule.label) if rule.label else "",
         )
@@ -116,27 +121,27 @@ def decision_card(decision: Decision, subject: str | None, place: str | None) ->
     rules = decision.rules
     title = visible(rules.title)
     shown = visible(str(decision.scrub(subject))) if subject else ""
-    heading: list[Cell] = []
+    heading: list[Run] = ["No branch"]
     if decision.branch is not None:
-        heading.append(_badge(rules, decision.branch))
+        heading = [_badge(rules, decision.branch)]
     if shown:
         heading.append(Data(value=decision.scrub(subject)))
-    reason = Section(label="", parts=tuple(_reason(decision, heading)), in_text=False)
+    reason = Section(label="", parts=tuple(_reason(decision)), in_text=False)
     label = decision.label
     closing = (clip(visible(label), CLOSING_LABEL) if label else "", visible(place or ""))
     return Card(
         kind="Decision",
         name=shown,
-        eyebrow=(f"rules {title}",) if title else (),
+        eyebrow=(("rules", Data(value=title, tone="code")),) if title else (),
         headline=decision.sentence,
         sections=(reason, _evidence_section(decision)),
         closing=tuple(text for text in closing if text),
+        heading=tuple(heading),
+        foot=closing[1],
     )
 
 
-def _reason(decision: Decision, heading: list[Cell]) -> Iterator[Part]:
-    if heading:
-        yield Prose(text=tuple(heading))  # type: ignore[arg-type]
+def _reason(decision: Decision) -> Iterator[Part]:
     label = decision.label
     number = (decision.rule_index or 0) + 1
     if decision.via == "rule":
@@ -145,7 +150,7 @@ def _reason(decision: Decision, heading: list[Cell]) -> Iterator[Part]:
             if label
             else (f"Rule {number} fired. ",)
         )
-        yield Prose(text=(*said, Data(value=decision.cause), "."))
+        yield Prose(text=(*said, *_compared(decision), "."))
     elif decision.via == "default":
         yield Prose(
             text=("No rule fired, so the default holds:", Data(value=label), ".")
@@ -158,9 +163,7 @@ def _reason(decision: Decision, heading: list[Cell]) -> Iterator[Part]:
             if label
             else ("No verdict was guessed.",)
         )
-        yield Prose(
-            text=(f"Rule {number} could not be read:", Data(value=decision.cause), ". ", *because)
-        )
+        yield Prose(text=(f"Rule {number} could not be read:", *_unread(decision), ". ", *because))
     elif decision.outside is not None:
         yield Prose(
             text=(
@@ -177,26 +180,61 @@ def _reason(decision: Decision, heading: list[Cell]) -> Iterator[Part]:
         yield Prose(text="No rule fired, and there is no default.", tone="warning")
 
 
+def _compared(decision: Decision) -> tuple[Run, ...]:
+    """Say what was compared: value and limit of a single number, else the whole cause."""
+    tried = decision.deciding
+    conditions = () if tried is None else decision.conditions_of(tried)
+    if len(conditions) != 1 or conditions[0].op not in LIMITS or not conditions[0].apart:
+        return (Data(value=decision.cause, tone="code"),)
+    key, actual, _, limit = conditions[0].apart
+    shown = actual if actual != REDACTED else None
+    if not isinstance(shown, int | float | Decimal):
+        return (Data(value=decision.cause, tone="code"),)
+    words = (Data(value=actual, tone="strong"), ", the limit is", Data(value=limit, tone="strong"))
+    return (Data(value=key), "was", *words)
+
+
+def _unread(decision: Decision) -> tuple[Run, ...]:
+    """Say which key could not be read, and emphasise why."""
+    tried = decision.deciding
+    conditions = () if tried is None else decision.conditions_of(tried)
+    unread = [c for c in conditions if c.result is None and c.status in ("missing", "null", "nan")]
+    if len(unread) != 1 or sum(c.result is None for c in conditions) != 1:
+        return (Data(value=decision.cause),)
+    why = "NaN" if unread[0].status == "nan" else unread[0].status
+    return (Data(value=unread[0].key), "is", Data(value=why, tone="strong"))
+
+
 def _evidence_section(judged: Decision | Selection) -> Section:
     rules = judged.rules
     tried = {t.position: t for t in judged.path.tried if not t.outside}
     rows: list[_Row] = []
+    strong: list[int] = []
+
+    def add(found: Iterable[_Row], decides: bool) -> None:
+        start = len(rows)
+        rows.extend(found)
+        strong.extend(range(start, len(rows)) if decides else ())
+
+    deciding = judged.path.tried[-1] if judged.path.via in ("rule", "unreadable") else None
     for t in judged.path.tried:
         if t.outside:
             taken = judged.path.outside_index == t.position
-            rows += _rows("outside", _badge(rules, DECLINED_BRANCH), judged, t, taken)
+            add(_rows("outside", _badge(rules, DECLINED_BRANCH), judged, t, taken), taken)
     for index, rule in enumerate(rules.rules):
         number, leads = str(index + 1), _badge(rules, rule.then)
         if index in tried:
             taken = judged.path.via in ("rule", "select") and tried[index].result is True
-            rows += _rows(number, leads, judged, tried[index], taken)
+            decides = taken or tried[index] is deciding
+            add(_rows(number, leads, judged, tried[index], taken), decides)
         else:
-            rows += _untried(number, leads, judged, rule, _idle_word(judged))
+            add(_untried(number, leads, judged, rule, _idle_word(judged)), False)
     if rules.default is not None and judged.path.via != "select":
         used = judged.path.via == "default"
-        word = "yes, taken" if used else _idle_word(judged)
+        word = _TAKEN if used else _idle_word(judged)
         leads = _badge(rules, rules.default.branch)
-        rows.append(("default", leads, "no condition", "", "", "", word))
+        nothing = Badge(word="no condition", role="quiet")
+        add([("default", leads, nothing, "", "", "", word)], used)
     table = Table(
         columns=(
             Column(head="rule"),
@@ -210,6 +248,7 @@ def _evidence_section(judged: Decision | Selection) -> Section:
         rows=tuple(rows),
         total=len(rows),
         rest="decision.conditions",
+        strong_rows=tuple(strong),
     )
     note = f"{len(tried)} of {counted(len(rules.rules), 'rule')} tried"
     law = {
@@ -219,8 +258,9 @@ def _evidence_section(judged: Decision | Selection) -> Section:
     return Section(label="Evidence", parts=(table,), note=note + law)
 
 
-def _idle_word(judged: Decision | Selection) -> str:
-    return "not needed" if judged.path.via == "rule" else "not tried"
+def _idle_word(judged: Decision | Selection) -> Badge:
+    word = "not needed" if judged.path.via == "rule" else "not tried"
+    return Badge(word=word, role="idle")
 
 
 def _rows(
@@ -264,7 +304,7 @@ def _actual(value: Any) -> Cell:
 
 
 def _untried(
-    number: str, leads: Badge, judged: Decision | Selection, rule: Rule, word: str
+    number: str, leads: Badge, judged: Decision | Selection, rule: Rule, word: Cell
 ) -> Iterator[_Row]:
     head: _Row = (number, leads)
     if not isinstance(rule.when, Mapping):
@@ -286,12 +326,13 @@ def _untried(
             head, word = ("", ""), ""
 
 
-def _result_word(result: bool | None, status: str | None, taken: bool) -> str:
+def _result_word(result: bool | None, status: str | None, taken: bool) -> Badge:
     if result is None:
-        return f"unreadable, {(status or '').replace('_', ' ')}"
+        word = f"unreadable, {(status or '').replace('_', ' ')}"
+        return Badge(word=word, role="unreadable")
     if result is False:
-        return "no"
-    return "yes, taken" if taken else "yes"
+        return Badge(word="no", role="no")
+    return _TAKEN if taken else Badge(word="yes", role="yes")
 
 
 # --- a selection -------------------------------------------------------------------------------

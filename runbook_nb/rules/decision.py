@@ -94,11 +94,19 @@ class Condition(Immutable):
             return f"{self.unreadable_text}, needed for {self._declared}"
         if self.result is False:
             return f"{self._declared}, was {value_text(self.actual)}"
-        if self.op == "eq" or self.op in PRESENCE:
-            return self._declared
+        key, actual, op, limit = self.apart or ("", "", "", "")
+        return f"{visible(key)} {value_text(actual)} {op} {limit}" if op else self._declared
+
+    @property
+    def apart(self) -> tuple[str, Any, str, str] | None:
+        """The comparison that held, as key, actual, operator and limit.
+
+        None for one that did not hold, and for those whose value is what was asked for.
+        """
+        if self.result is not True or self.op == "eq" or self.op in PRESENCE:
+            return None
         limit = limit_text(self.op, self.threshold, self.unit)
-        words = (visible(self.key), value_text(self.actual), op_words(self.op, self.threshold))
-        return f"{' '.join(words)} {limit}"
+        return self.key, self.actual, op_words(self.op, self.threshold), limit
 
     @property
     def unreadable_text(self) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._text import counted, show
+from runbook_nb._text import clip, counted, show, visible
 from runbook_nb._view import (
     Badge,
     Card,
@@ -19,18 +19,25 @@ from runbook_nb._view import (
     Fact,
     Facts,
     Prose,
+    Run,
     Section,
     Table,
     verdict_role,
 )
+from runbook_nb.runbook.dossier import SubjectFacts, ToldDecision
 from runbook_nb.runbook.explain import decided_by, facts_of_rows
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.report import SPINE_KEYS
+from runbook_nb.runbook.tickets import NO_STORE, WALK_NOTE
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS, subject_column
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.envelope import Envelope, VerdictTable
+
+#: What the counts of an answer amount to, where they amount to nothing.
+NO_RULE_TRIED: Final = "no rule was tried"
+NOTHING_REACHED: Final = "no verdict was reached"
 
 
 def envelope_card(envelope: Envelope) -> Card:
@@ -42,7 +49,9 @@ def envelope_card(envelope: Envelope) -> Card:
     headline, tail = _headline(envelope, has_rows)
     rule = _rules_words(envelope)
     sections = []
-    if has_rows:
+    if lead := _lead(envelope, tail):
+        sections.append(Section(label="", parts=(Prose(text=lead),), in_text=False))
+    if has_rows and envelope.verdicts.total:
         sections.append(verdict_section(envelope, order))
     sections.append(envelope.ledger.section(in_text=False))
     if envelope.meanings:
@@ -57,14 +66,48 @@ def envelope_card(envelope: Envelope) -> Card:
         kind="Envelope",
         name=envelope.tool,
         qualifiers=(rule,),
-        eyebrow=(f"rules {rule}" if not rule.startswith("rules") else rule,),
+        eyebrow=(rule if rule.startswith("rules") else ("rules", Data(value=rule, tone="code")),),
         headline=headline,
         badges=badges,
         tail=tail,
         sections=tuple(sections),
         closing=(*envelope.ledger.counts, walk_words(walk)),
         remarks=() if remark is None else (remark,),
+        heading=_heading(envelope) if has_rows else "",
+        foot=_foot(envelope, walk),
     )
+
+
+def _heading(envelope: Envelope) -> Cell:
+    """Say how much was assessed, in subjects where the record counts them."""
+    items, total = sum(group.counts.items for group in judging(envelope)), envelope.verdicts.total
+    if not total and not items and not envelope.carries_dossier:
+        return "0 rows"
+    n, noun = (items, "subject") if items >= total else (total, "row")
+    return (n, noun if n == 1 else f"{noun}s")
+
+
+def _lead(envelope: Envelope, tail: str) -> str:
+    """Say in a sentence what the counts amount to, where they need one."""
+    verdicts = envelope.verdicts
+    if tail == NOTHING_REACHED:
+        return f"No verdict was reached for any subject: all {verdicts.total} were declined."
+    if tail == NO_RULE_TRIED:
+        return "No subject was listed, so no rule was tried."
+    return f"{tail[:1].upper()}{tail[1:]}." if tail else ""
+
+
+def _foot(envelope: Envelope, walk: Mapping[str, Any]) -> Cell:
+    """Name the tool, and say whether the walk was filed or why it was not."""
+    start: tuple[Run, ...] = ("from", Data(value=envelope.tool, tone="code"))
+    if not walk:
+        return (*start, " · walk not carried")
+    if "ref" in walk:
+        return (*start, " · walk filed,", walk.get("rows", 0), "rows")
+    reason = str(walk.get("note", "")).removeprefix(WALK_NOTE).strip().rstrip(".")
+    if NO_STORE in reason:
+        reason = "no artifact store"
+    return (*start, " · walk not filed" + (f": {clip(visible(reason), 160)}" if reason else ""))
 
 
 def _rules_words(envelope: Envelope) -> str:
@@ -82,13 +125,13 @@ def _headline(envelope: Envelope, has_rows: bool) -> tuple[str, str]:
     items = sum(group.counts.items for group in judging(envelope))
     if not verdicts.total and not items:
         if envelope.carries_dossier and not envelope.dossier.sources:
-            return "0 subjects", "no rule was tried"
+            return "0 subjects", NO_RULE_TRIED
         return "0 rows", "nothing was assessed"
     words = counted(items, "subject") if items > verdicts.total else counted(verdicts.total, "row")
     if not verdicts.complete:
         return words, f"{len(verdicts)} of {verdicts.total} rows held here"
     declined = verdicts.counts().get(DECLINED_VERDICT, 0)
-    return words, "no verdict was reached" if verdicts and declined == len(verdicts) else ""
+    return words, NOTHING_REACHED if verdicts and declined == len(verdicts) else ""
 
 
 def judging(envelope: Envelope) -> list[FanOutGroup]:
@@ -149,10 +192,10 @@ def outcome_badges(envelope: Envelope, order: Sequence[str]) -> tuple[Badge, ...
 def verdict_section(envelope: Envelope, order: Sequence[str]) -> Section:
     """Show the verdict rows: word first, subject, the author's columns, what decided."""
     shown = list(islice(envelope.verdicts, settings.max_table_rows))
-    reasons: list[str | None] | None = None
+    reasons: list[Cell] | None = None
     note, units, ranked = "", {}, False
     if envelope.carries_dossier:
-        reasons = [decided_by(facts) for facts, _ in facts_of_rows(envelope, shown)]
+        reasons = [decided_cell(facts) for facts, _ in facts_of_rows(envelope, shown)]
         units, ranked = dict(envelope.dossier.units), envelope.dossier.ranked
         note = "worst first" if ranked else ""
     else:
@@ -165,7 +208,7 @@ def verdict_rows_table(
     rows: VerdictTable,
     order: Sequence[str],
     *,
-    reasons: Sequence[str | None] | None = None,
+    reasons: Sequence[Cell] | None = None,
     units: Mapping[str, str] | None = None,
 ) -> Table:
     """Make the table of verdict rows, capped, with how many there are."""
@@ -193,20 +236,38 @@ def verdict_rows_table(
             )
         )
     if reasons is not None:
-        columns.append(Column(head="decided by", in_text="hidden"))
+        columns.append(Column(head="decided by", in_text="hidden", equation=True))
     return Table(
         columns=tuple(columns),
         rows=tuple(
             (
                 *_row_cells(row, subject, others, order),
-                *([] if reasons is None else [Data(value=w)]),
+                *([] if reasons is None else [reason]),
             )
-            for row, w in zip(shown, reasons or [None] * len(shown), strict=True)
+            for row, reason in zip(shown, reasons or [None] * len(shown), strict=True)
         ),
         total=rows.total,
         rest="to_frame()",
         empty="no rows: nothing was assessed",
     )
+
+
+def decided_cell(facts: SubjectFacts | None) -> Cell:
+    """Say what decided a subject as `decided_by` does, a single comparison taken apart."""
+    said = decided_by(facts)
+    if facts is None or said is None or facts.decision is None or said != facts.decision.cause:
+        return Data(value=said)
+    decision = facts.decision
+    if decision.via in ("default", "none"):
+        return said  # our own words
+    if isinstance(decision, ToldDecision) or decision.deciding is None:
+        return Data(value=said, tone="code")
+    conditions = decision.conditions_of(decision.deciding)
+    apart = conditions[0].apart if len(conditions) == 1 else None
+    if apart is None:
+        return Data(value=said, tone="code")
+    key, actual, op, limit = apart
+    return (Data(value=key), Data(value=actual), op, Data(value=limit))
 
 
 def _row_cells(
@@ -299,20 +360,23 @@ def walk_words(walk: Mapping[str, Any]) -> str:
     return f"walk {walk.get('shown')} of {counted(walk.get('total', 0), 'row')}"
 
 
+def _walk_note(walk: Mapping[str, Any]) -> Cell:
+    if not walk:
+        return "not carried"
+    steps, shown, total = (walk.get(key, 0) for key in ("steps_executed", "shown", "total"))
+    kept: tuple[Run, ...] = (steps, "step," if steps == 1 else "steps,", shown, "of", total, "rows")
+    if walk.get("complete"):
+        return (*kept, ", complete")
+    return (*kept, "kept: control flow only")
+
+
 def walk_section(envelope: Envelope) -> Section:
     """Show the folded walk of a live envelope, the counters of a copy."""
     walk = envelope["result"].get("walk", {})
-    note = f"{counted(walk.get('steps_executed', 0), 'step')}, {walk_words(walk)}"
     if envelope.run is not None:
         from runbook_nb.record.outline import walk_flow
 
         parts: tuple[Any, ...] = (walk_flow(envelope.run.walk),)
     else:
         parts = (Prose(text="The recorded path is not carried by this copy.", tone="dim"),)
-    filed = "walk filed" if "ref" in walk else "walk not filed"
-    return Section(
-        label="Walk",
-        parts=(*parts, Prose(text=f"from {envelope.tool}, {filed}", tone="dim")),
-        note=note,
-        in_text=False,
-    )
+    return Section(label="Walk", parts=parts, note=_walk_note(walk), in_text=False)

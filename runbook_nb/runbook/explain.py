@@ -184,6 +184,9 @@ def explanation_card(explanation: Explanation) -> Card:
             closing=(place,) if place else (),
         )
     card: Card = decision.view(name or None, place)
+    decider = explanation.envelope.dossier.decider
+    if decider:
+        card = replace(card, eyebrow=(Data(value=decider), *card.eyebrow))
     if explanation.verdict is None or explanation.verdict == decision.branch:
         return card
     said = Prose(

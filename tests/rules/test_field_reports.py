@@ -109,4 +109,4 @@ def test_two_true_rules_give_one_verdict_and_the_record_says_which():
     assert decision.sentence == "x by rule 1 of r 1: a 5 > 1"
     assert [rule["branch"] for rule in decision.evidence["rules"]] == ["x"]
     rows = decision.view().sections[-1].parts[0].rows
-    assert [row[-1] for row in rows] == ["yes, taken", "not needed"]
+    assert [row[-1].word for row in rows] == ["yes, taken", "not needed"]
