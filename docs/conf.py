@@ -41,7 +41,16 @@ html_static_path = ["_static"]
 html_css_files = ["docs.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
+pygments_dark_style = "a11y-high-contrast-dark"
+
+
+def _colours(accent: str) -> dict[str, str]:
+    names = ("brand-primary", "brand-content", "brand-visited", "api-name", "api-pre-name")
+    return {f"color-{name}": accent for name in names}
+
+
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#0b5fa5", "color-brand-content": "#0b5fa5"},
-    "dark_css_variables": {"color-brand-primary": "#6fb7f2", "color-brand-content": "#6fb7f2"},
+    "light_css_variables": _colours("#0b5fa5"),
+    "dark_css_variables": _colours("#6fb7f2"),
 }
