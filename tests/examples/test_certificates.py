@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from runbook_nb import Envelope, settings
 from runbook_nb.coverage import read_absence
 from runbook_nb.errors import DefinitionError, LoadError, RunbookError, ToolRefused
+from runbook_nb.examples import bundle as bundle_reader
 from runbook_nb.examples import certificates as shipped
 
 AS_OF = "2026-11-29"
@@ -182,10 +183,11 @@ def test_without_a_date_it_is_that_of_the_clock_in_the_settings(envelope):
 
 def test_a_date_object_does_as_well(envelope):
     assert str(shipped.run(date(2026, 11, 29))) == str(envelope)
+    assert str(shipped.run(datetime(2026, 11, 29, 12, tzinfo=UTC))) == str(envelope)
 
 
 def test_a_moment_counts_as_its_day():
-    assert shipped.read_date(datetime(2026, 11, 29, 23, tzinfo=UTC)) == date(2026, 11, 29)
+    assert bundle_reader.read_date(datetime(2026, 11, 29, 23, tzinfo=UTC)) == date(2026, 11, 29)
 
 
 @pytest.mark.parametrize("bad", ["2026-W48-7", "2026-11-29T00:00:00", "2026-2-3", None, 20261129])
@@ -411,7 +413,7 @@ def test_a_part_that_cannot_be_read_declines_and_keeps_the_rest(made, bundle, mo
         raise ValueError("bytes\nof nonsense")
 
     fail.__name__ = part
-    monkeypatch.setattr(shipped, part, fail)
+    monkeypatch.setattr(bundle_reader, part, fail)
     (row,) = rows_of(bundle(made("odd")))
     assert row["problem"] == f"its {part[1:]} cannot be read: bytes"
     assert row["fingerprint"]
