@@ -194,7 +194,8 @@ class Ledger(Renderable, Immutable):
     def view(self) -> Card:
         """Say what this looks like: the counts, the sentence and the three lists."""
         headline = _NOTHING if self.is_empty else " · ".join(self.counts)
-        sections = () if self.is_empty else (self.section(in_text=True),)
+        # The counts are the headline; the label need not say them again.
+        sections = () if self.is_empty else (replace(self.section(in_text=True), note=""),)
         return Card(kind="Ledger", name="", headline=headline, sections=sections)
 
 

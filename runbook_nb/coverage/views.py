@@ -51,12 +51,12 @@ def absence_view(value: Mapping[str, Any], name: str) -> Card:
     headline = f"nothing found for: {clip(looked_for or 'not stated', 50)}"
     if tool or words:
         headline += f" · try {clip(tool or words, 30)}"
-    said: list[Run] = [Badge(word="not a verdict", role="absent"), " · looked for: "]
-    said += [looked_for or "not stated", "; asking again returns the same"]
+    said: list[Run] = ["Looked for: ", looked_for or "not stated"]
+    said += [". This is no verdict, and asking again returns the same."]
     if tool:
-        said += ["; try instead: ", Data(value=tool), f", {why}" if why else ""]
+        said += [" Try instead: ", Data(value=tool), f", {why}" if why else "", "."]
     if words:
-        said += ["; suggested: ", words]
+        said += [" Suggested: ", words]
     # Plain text says all of it in the headline.
     sentence = Section(label="", parts=(Prose(text=tuple(r for r in said if r)),), in_text=False)
     return Card(
@@ -64,6 +64,7 @@ def absence_view(value: Mapping[str, Any], name: str) -> Card:
         name=visible(name),
         headline=headline,
         sections=(sentence, fold_declared([value]).section()),
+        heading=("Nothing found", Badge(word="not a verdict", role="absent")),
     )
 
 

@@ -27,8 +27,19 @@ from runbook_nb.record.structure import StructureNode
 from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
+    from runbook_nb.record.projection import WalkRow
     from runbook_nb.record.run import Run
     from runbook_nb.record.walk import Walk
+
+#: How a heading says that a run ended without an answer, by its status.
+_ENDED = {
+    "ok": "Ran through",
+    "absent": "Nothing found",
+    "failed": "Stopped",
+    "cancelled": "Cancelled",
+    "limited": "Stopped by a limit",
+    "paused": "Waiting",
+}
 
 
 def walk_flow(walk: Walk) -> Flow:
@@ -198,16 +209,15 @@ def run_card(run: Run) -> Card:
         state = f"{state}: {error_words(error)}"
     elif run.pause is not None:
         state = f"{state}: {show(run.redactor.scrub(run.pause)['reason'])}"
-    parts: list[Any] = []
+    sections: list[Section] = []
     if run.status != "ok":
-        parts.append(
-            Prose(
-                text="No coverage is claimed: this run gave no answer. What follows is how far it "
-                "came.",
-                tone="warning",
-            )
+        if ended := _ended(run):
+            sections.append(Section(label="", parts=(Prose(text=ended),), in_text=False))
+        claim = Prose(
+            text="No coverage is claimed: this run gave no answer. What follows is how far it came."
         )
-    parts.append(walk_flow(run.walk))
+        sections.append(Section(label="", parts=(claim,)))
+    sections.append(Section(label="Reached", parts=(walk_flow(run.walk),), note=reached))
     words = [counted(run.steps_executed, "step")]
     if reached:
         words.append(reached)
@@ -218,13 +228,37 @@ def run_card(run: Run) -> Card:
         name=run.name,
         state=state,
         headline=", ".join(words),
-        sections=(Section(label="Reached", parts=tuple(parts)),),
+        sections=tuple(sections),
+        heading=_heading(run),
+        foot=", ".join(words),
     )
 
 
+def _heading(run: Run) -> Cell:
+    last = _last(run)
+    words = _ENDED.get(run.status, "Ended")
+    return words if last is None else f"{words} at {show(last.stage or last.stage_id)}"
+
+
+def _ended(run: Run) -> Cell:
+    """Say why a run that gave no answer ended: the error with its stage, or the open question."""
+    last = _last(run)
+    if run.error is not None:
+        where = () if last is None else ("in stage", Data(value=last.stage_id))
+        said: tuple[Any, ...] = (Data(value=run.error.get("type") or "error", tone="code"), *where)
+        message = run.error.get("message")
+        return (*said, ":", Data(value=message)) if message else said
+    if run.pause is not None:
+        return ("It waits for an answer:", Data(value=run.redactor.scrub(run.pause)["reason"]))
+    return ""
+
+
 def _where(run: Run) -> str:
-    last = None
-    for row in run.walk:
-        if row.type in ("error", "pause"):
-            last = row
-    return f" at {show(last.stage_id)}" if last is not None and last.stage_id else ""
+    last = _last(run)
+    return "" if last is None else f" at {show(last.stage_id)}"
+
+
+def _last(run: Run) -> WalkRow | None:
+    """Give the row that tells of the end, where it names a stage."""
+    ends = [row for row in run.walk if row.type in ("error", "pause")]
+    return ends[-1] if ends and ends[-1].stage_id else None

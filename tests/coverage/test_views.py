@@ -37,11 +37,13 @@ def test_a_suggestion_in_words_is_shown_when_no_tool_is_named():
 
 
 def test_the_full_view_says_that_it_is_no_verdict_and_asking_again_is_useless():
-    said = runs(absence_view(ABSENCE, "backup_inventory"))
-    assert Badge(word="not a verdict", role="absent") in said
+    card = absence_view(ABSENCE, "backup_inventory")
+    assert Badge(word="not a verdict", role="absent") in card.heading
+    said = runs(card)
     assert Data(value="tenant_list") in said
     words = "".join(run for run in said if isinstance(run, str))
     assert "backup jobs of tenant acme" in words
+    assert "no verdict" in words
     assert "asking again returns the same" in words
     assert "tenant names are listed there" in words
 
