@@ -8,7 +8,7 @@ imports upward. Showing an object never raises: a failure becomes a line that na
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from runbook_nb._view import Card
 
@@ -17,6 +17,8 @@ DOORS: dict[str, str] = {
     "text": "runbook_nb.render.text:render_text",
     "line": "runbook_nb.render.text:render_line",
     "markdown": "runbook_nb.render.markdown:render_markdown",
+    "html": "runbook_nb.render.html:render_html",
+    "bundle": "runbook_nb.render.bundle:bundle_of",
     "flowchart": "runbook_nb.render.flowchart:Flowchart",
 }
 
@@ -44,6 +46,9 @@ class Renderable:
 
     __slots__ = ()
 
+    #: Whether an object of this class looks the same for ever, so that a drawing of it is kept.
+    shown_once_for_all: ClassVar[bool] = False
+
     def view(self) -> Card:
         """Say what this looks like, as data."""
         return Card(kind=type(self).__name__, name="")
@@ -70,9 +75,8 @@ class Renderable:
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, **_: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        data: dict[str, Any] = {"text/plain": str(self)}
-        if include is not None:
-            data = {kind: shown for kind, shown in data.items() if kind in include}
-        if exclude is not None:
-            data = {kind: shown for kind, shown in data.items() if kind not in exclude}
-        return data, {}
+        try:
+            data, metadata = through("bundle", self, include, exclude)
+        except Exception as error:
+            return {"text/plain": f"{self}\n(no rich form: {type(error).__name__})"}, {}
+        return data, metadata

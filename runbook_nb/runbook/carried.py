@@ -6,7 +6,7 @@ included; where something cannot be written, its words are, and a view says what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import isnan
 from typing import Any, Final
@@ -52,8 +52,13 @@ class HiddenKeys:
 # -- writing -------------------------------------------------------------------------------
 
 
-def write_dossier(dossier: Dossier, cap: int | None = None) -> dict[str, Any]:
-    """Write a dossier as JSON values; see `Dossier.to_dict`."""
+def write_dossier(
+    dossier: Dossier, cap: int | None = None, subjects: Iterable[SubjectFacts] | None = None
+) -> dict[str, Any]:
+    """Write a dossier as JSON values; see `Dossier.to_dict`.
+
+    ``subjects`` are its subjects in the order they are to be written, by default that of items.
+    """
     redactor = dossier.redactor
     sources = [_written_source(source, redactor) for source in dossier.sources]
     numbers = {
@@ -73,7 +78,10 @@ def write_dossier(dossier: Dossier, cap: int | None = None) -> dict[str, Any]:
         "ranked": dossier.ranked,
         "rows": to_wire(list(dossier.rows if cap is None else dossier.rows[:cap])),
         "rows_total": len(dossier.rows),
-        "subjects": [_written_subject(f, numbers) for f in islice(dossier.subjects(), cap)],
+        "subjects": [
+            _written_subject(facts, numbers)
+            for facts in islice(dossier.subjects() if subjects is None else subjects, cap)
+        ],
         "subjects_total": dossier.subjects_total,
     }
 

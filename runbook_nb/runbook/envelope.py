@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._display import Renderable
@@ -46,6 +47,8 @@ class Envelope(Renderable, FrozenDict):
     """
 
     __slots__ = ("__dict__",)
+
+    shown_once_for_all = True
 
     _dossier: Dossier | None
     _run: Run | None
@@ -236,8 +239,9 @@ class Envelope(Renderable, FrozenDict):
     def view(self) -> Card:
         """Show the answer: headline, verdicts, coverage, rules, report, walk."""
         from runbook_nb.runbook.cards import envelope_card
+        from runbook_nb.runbook.payload import envelope_payload
 
-        return envelope_card(self)
+        return replace(envelope_card(self), payload=partial(envelope_payload, self))
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return (Envelope.from_dict, (self.to_dict(dossier=self._dossier is not None),))

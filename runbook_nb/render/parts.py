@@ -1,0 +1,542 @@
+"""Views made ready for the HTML templates: what each run is, what opens, what folds, what is cut.
+
+Every text in what is made here is plain ``str``; the templates escape it. The laws kept: what came
+from outside is set apart, a cut is stated above what it cuts, what was not checked stays open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from runbook_nb._view import (
+    Badge,
+    Card,
+    Cell,
+    Data,
+    Facts,
+    Flow,
+    FlowLine,
+    Group,
+    Prose,
+    Run,
+    Section,
+    Table,
+)
+from runbook_nb.render import cells, theme
+from runbook_nb.render.cells import dotted, run_text, runs_of, words
+from runbook_nb.settings import settings
+
+#: Rows that stand open; those behind them fold into one line that counts their outcomes.
+OPEN_ROWS: Final = 10
+#: A list of facts or values up to so long stands open; one of a ledger's, other than the gaps.
+OPEN_FACTS: Final = 6
+OPEN_ITEMS: Final = 3
+#: From so many subjects on, the outcomes are also drawn as a bar.
+BAR_FROM: Final = 10
+#: Characters of a cut text that its tooltip still gives.
+TITLE_LENGTH: Final = 1000
+#: Steps nested deeper than this are not moved in any further.
+DEEPEST: Final = 12
+
+#: A no-break space in a text of one width, to set numbers right under each other.
+_FILL: Final = "\u00a0"
+#: Between the thousands of our own counts.
+_THIN: Final = "\u202f"
+#: Signs that make a text with spaces a condition rather than a sentence.
+_CONDITION: Final = re.compile(r"(^|\s)(=|!=|[<>]=?|[\[{\"])")
+_ID_SIGNS: Final = re.compile(r"[-/:.]")
+_ARROWS: Final = {"->": "→", "<-": "←"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One run, ready to be drawn.
+
+    ``kind`` is ``ours``, ``data``, ``prose`` (a sentence from outside), ``strong``, ``dim`` or
+    ``badge``; ``space`` says whether one goes before it.
+    """
+
+    kind: str
+    text: str
+    space: bool = False
+    title: str = ""
+    unit: str = ""
+    role: str = ""
+    auto: bool = False
+
+
+# --- runs --------------------------------------------------------------------------------------
+
+
+def number(value: int) -> str:
+    """Write one of our own counts, with thin spaces between its thousands.
+
+    Examples
+    --------
+    >>> number(303), number(1215).replace("\u202f", " ")
+    ('303', '1 215')
+    """
+    text = run_text(int(value))
+    return f"{int(value):,}".replace(",", _THIN) if text.lstrip("-").isdigit() else text
+
+
+def pieces(cell: Cell, *, code: bool = False) -> list[Piece]:
+    """Take a cell apart into pieces; ``code`` sets all data of it in the type of data."""
+    made: list[Piece] = []
+    before: Any = None
+    for run in runs_of(cell):
+        piece = _piece(run, space=bool(made) and cells.spaced(before, run), code=code)
+        if piece.text:
+            made.append(piece)
+            before = run
+    return made
+
+
+def _piece(run: Run, *, space: bool, code: bool) -> Piece:
+    if isinstance(run, Badge):
+        text = run_text(Badge(word=run.word))
+        if type(run.count) is int:
+            text = f"{number(run.count)} {text}"
+        return Piece("badge", text, space, role=run.role)
+    if isinstance(run, Data):
+        return _data(run, space=space, code=code)
+    if type(run) is int:
+        return Piece("ours", number(run), space)
+    text = run_text(run)
+    return Piece("ours", _ARROWS.get(text, text), space)
+
+
+def _data(data: Data, *, space: bool, code: bool) -> Piece:
+    if cells.is_missing(data):
+        return Piece("ours", run_text(data), space)
+    bare = Data(value=data.value)
+    text, whole = run_text(bare), run_text(bare, TITLE_LENGTH)
+    kind = "data"
+    if data.tone in ("strong", "dim"):
+        kind = data.tone
+    elif (
+        data.tone == "plain"
+        and not code
+        and not cells.is_number(data)
+        and " " in text
+        and not _CONDITION.search(text)
+    ):
+        kind = "prose"
+    unit = "" if data.unit is None else run_text(data.unit)
+    title = whole if whole != text else ""
+    return Piece(kind, text, space, title, unit, auto=not text.isascii())
+
+
+def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
+    """Split our words at spaces and tell which of them, being names, must not be broken.
+
+    Examples
+    --------
+    >>> unbroken(pieces("past the cap: ap-south-1/prod/audit-301"))
+    [('past the cap: ', False), ('ap-south-1/prod/audit-301', True)]
+    """
+    out: list[tuple[str, bool]] = []
+    for piece in made:
+        text = (" " if piece.space else "") + piece.text + (f" {piece.unit}" if piece.unit else "")
+        for word in re.split(r"(?<= )", text):
+            core = word.strip(" ,;()'\"")
+            kept = 12 <= len(core) <= 46 and bool(_ID_SIGNS.search(core[1:-1]))
+            bare = word.rstrip(" ") if kept else ""
+            for part, whole in ((bare, True), (word[len(bare) :], False)):
+                if part and not whole and out and not out[-1][1]:
+                    out[-1] = (out[-1][0] + part, False)
+                elif part:
+                    out.append((part, whole))
+    return out
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A cell: its pieces, and whether it is a heading or set right."""
+
+    made: list[Piece]
+    right: bool = False
+    head: bool = False
+    tight: bool = False
+    weight: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a table: a group's heading, or cells with what stands under them."""
+
+    boxes: list[Box] = field(default_factory=list)
+    under: list[list[Piece]] = field(default_factory=list)
+    group: list[Piece] | None = None
+    note: str = ""
+    note_made: list[Piece] = field(default_factory=list)
+    inner: bool = False
+    strong: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table's rows that stand together, in bodies that a host may stripe."""
+
+    bodies: list[list[Line]]
+    summary: str = ""
+    counts: str = ""
+
+
+def table_parts(table: Table, note: str = "") -> dict[str, Any]:
+    """Make a table ready: heads, rows that stand open, rows that fold, and what is said of it.
+
+    ``note`` is what its section says of it already.
+    """
+    total = cells.all_rows(table)
+    rows = table.rows[: settings.max_table_rows]
+    groups = [group for group in table.groups if group.start < len(rows)]
+    width = len(table.columns)
+    heads = [Box(pieces(c.head), right=c.align == "right") for c in table.columns]
+    names = _naming_column(table, rows)
+    filled = [_column_cells(table, rows, n) for n in range(width)]
+    lines = [
+        _row(table, place, [column[place] for column in filled], names)
+        for place in range(len(rows))
+    ]
+    cut = len(rows) if len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
+    shown = [Rows(_bodies(table, lines, groups, 0, cut))]
+    if cut < len(rows):
+        shown.append(
+            Rows(
+                _bodies(table, lines, groups, cut, len(rows)),
+                f"Rows {cut + 1} to {len(rows)}",
+                _outcomes(rows[cut:]),
+            )
+        )
+    return {
+        "heads": heads,
+        "widths": _widths(table, rows) if cut < len(rows) else [],
+        "rows": shown,
+        "empty": words(table.empty) if not total else "",
+        "shown": bool(rows and width),
+        "caption": table_note(table, len(rows), total, note),
+        "more": total - len(rows),
+        "total": number(total),
+        "rest": words(table.rest),
+    }
+
+
+def table_note(table: Table, shown: int, total: int, note: str = "") -> str:
+    """Say what qualifies a table: how much of it is shown, its order, what a dash means."""
+    rows = table.rows[:shown]
+    dashes = any(cells.is_missing(run) for row in rows for cell in row for run in runs_of(cell))
+    count = ""
+    if shown < total:
+        count = f"{number(shown)} of {number(total)} shown"
+    elif 1 < total == shown and any(_is_badge(row[0]) for row in rows if row):
+        count = f"all {number(total)} rows shown"
+    return dotted([count, note, words(table.note), cells.MISSING_MEANS if dashes else ""])
+
+
+def _is_badge(cell: Cell) -> bool:
+    return any(isinstance(run, Badge) for run in runs_of(cell))
+
+
+def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
+    """Find the column whose cells name the rows: the first that holds no outcome."""
+    for n in range(len(table.columns)):
+        held = [row[n] for row in rows if n < len(row)]
+        if not any(map(_is_badge, held)):
+            return n
+    return -1
+
+
+def _column_cells(table: Table, rows: Sequence[tuple[Cell, ...]], n: int) -> list[list[Piece]]:
+    column = table.columns[n]
+    held: list[Cell] = [row[n] if n < len(row) else "" for row in rows]
+    if column.equation:
+        return _equations(held)
+    names = n == _naming_column(table, rows)
+    return [pieces(cell, code=names or column.align == "right") for cell in held]
+
+
+def _equations(held: list[Cell]) -> list[list[Piece]]:
+    widest: dict[str, int] = {}
+    for key, actual in filter(None, map(_actual_of, held)):
+        widest[key] = max(widest.get(key, 0), len(actual))
+    made: list[list[Piece]] = []
+    for cell in held:
+        found = _actual_of(cell)
+        if found is not None and isinstance(cell, tuple):
+            key, actual = found
+            fill = _FILL * (widest[key] - len(actual))
+            rest = cells.cell_text(cell[2:])
+            made.append([Piece("data", f"{key} {fill}{actual} {rest}")])
+        elif isinstance(cell, tuple) and cells.cell_text(cell):
+            made.append([Piece("data", cells.cell_text(cell))])
+        elif isinstance(cell, str) and words(cell):
+            made.append([Piece("quiet", words(cell))])
+        else:
+            made.append(pieces(cell))
+    return made
+
+
+def _actual_of(cell: Cell) -> tuple[str, str] | None:
+    """Give key and actual of an equation whose actual is a number."""
+    if not isinstance(cell, tuple) or len(cell) < 4:
+        return None
+    key, actual = cell[0], cell[1]
+    if not isinstance(key, Data) or not cells.is_number(actual):
+        return None
+    return run_text(key), run_text(actual)
+
+
+def _row(table: Table, place: int, made: list[list[Piece]], names: int) -> Line:
+    strong = place in table.strong_rows
+    boxes = [
+        Box(
+            cell,
+            right=column.align == "right",
+            head=n == names,
+            tight=column.equation or any(piece.kind == "badge" for piece in cell),
+            weight=600 if strong or not table.strong_rows else 400,
+        )
+        for n, (cell, column) in enumerate(zip(made, table.columns, strict=True))
+    ]
+    under = [pieces(detail.text) for detail in table.details if detail.row == place]
+    return Line(boxes, under, strong=strong, inner=bool(table.groups))
+
+
+def _bodies(
+    table: Table, lines: list[Line], groups: list[Group], start: int, end: int
+) -> list[list[Line]]:
+    """Put lines into bodies: one per group, one per row where rows have lines under them."""
+    bodies: list[list[Line]] = []
+    opening = {max(group.start, 0): group for group in groups}
+    running = [group for group in groups if group.start < start]
+    if running and start not in opening and start < end:
+        bodies.append([_heading(running[-1], again=True)])
+    apart = bool(table.details)
+    for place in range(start, end):
+        if place in opening:
+            bodies.append([_heading(opening[place])])
+        if apart or not bodies:
+            bodies.append([])
+        bodies[-1].append(lines[place])
+    if bodies and bodies[-1]:
+        final = bodies[-1][-1]
+        bodies[-1][-1] = Line(
+            final.boxes, final.under, inner=final.inner, strong=final.strong, last=True
+        )
+    return bodies
+
+
+def _heading(group: Group, *, again: bool = False) -> Line:
+    made = pieces(group.label)
+    said = "continued" if again else number(group.total)
+    return Line(group=made, note=said, note_made=pieces(group.note))
+
+
+def _outcomes(rows: Sequence[tuple[Cell, ...]]) -> str:
+    """Count the outcomes in rows that are folded away: ``11 declined, 29 protected``."""
+    counts = Counter(
+        run_text(Badge(word=run.word))
+        for row in rows
+        for run in runs_of(row[0] if row else "")
+        if isinstance(run, Badge)
+    )
+    return ", ".join(f"{number(n)} {word}" for word, n in counts.items())
+
+
+def _widths(table: Table, rows: Sequence[tuple[Cell, ...]]) -> list[int]:
+    """Share a table's width among its columns, so that its folded rows stand under the open."""
+    wide = []
+    for n, column in enumerate(table.columns):
+        texts = [cells.cell_text(row[n]) for row in rows if n < len(row)]
+        longest = max(map(cells.width, [*texts, words(column.head)]), default=1)
+        wide.append(min(max(longest, 3), 46) + 4)
+    whole = sum(wide) or 1
+    return [round(100 * one / whole) for one in wide]
+
+
+# --- facts, prose, steps -----------------------------------------------------------------------
+
+
+def facts_parts(facts: Facts, *, labelled: bool) -> dict[str, Any]:
+    """Make a list of facts ready: as a ledger's list on its line, or as terms and what is said."""
+    total = cells.all_facts(facts)
+    items = facts.items[: settings.max_table_rows]
+    rail = facts.style if facts.style in theme.LEDGER else ""
+    opened = OPEN_ITEMS if rail else OPEN_FACTS
+    terms = [cells.width(cells.cell_text(fact.term)) for fact in items]
+    wide = max(terms, default=0) * 7 + 12 + (26 if any(_is_badge(f.term) for f in items) else 0)
+    return {
+        "rail": rail,
+        "sign": theme.LEDGER[rail][0] if rail else "",
+        "label": words(facts.label) if rail or not labelled or total > opened else "",
+        "count": number(total),
+        "cap": cells.cap(len(items), total),
+        "open": facts.style == "not_checked" or total <= opened,
+        "fold": bool(rail) or total > opened,
+        "empty": words(facts.empty) if not total else "",
+        "width": min(max(wide, 132), 260),
+        "items": [
+            {
+                "term": pieces(fact.term),
+                "term_words": unbroken(pieces(fact.term)) if rail else [],
+                "said": [] if fact.detail is None else pieces(fact.detail),
+                "said_words": unbroken(pieces(fact.detail))
+                if rail and fact.detail is not None
+                else [],
+                "badges": [_piece(badge, space=True, code=False) for badge in fact.badges],
+            }
+            for fact in items
+        ],
+    }
+
+
+@dataclass(slots=True)
+class Step:
+    """One step of an outline with those inside it."""
+
+    name: list[Piece]
+    cells: list[list[Piece]]
+    state: str
+    role: str
+    branch: bool
+    inner: list[Step] = field(default_factory=list)
+
+    @property
+    def runs(self) -> Iterator[tuple[bool, int, list[Step]]]:
+        """Give the steps inside, those that are counted apart from those that are branches."""
+        return grouped(self.inner)
+
+
+def grouped(steps: list[Step]) -> Iterator[tuple[bool, int, list[Step]]]:
+    """Yield runs of like steps: whether they are branches, the number of the first, the steps."""
+    counted, start = 1, 0
+    for place in range(1, len(steps) + 1):
+        if place == len(steps) or steps[place].branch != steps[start].branch:
+            run = steps[start:place]
+            yield run[0].branch, counted, run
+            counted += 0 if run[0].branch else len(run)
+            start = place
+
+
+def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
+    """Make an outline ready: its picture when there is one, then the same steps as a list."""
+    shown = flow.lines[: cells.MAX_STEPS]
+    declared = bool(shown) and all(line.state == "declared" for line in shown)
+    picture = None
+    if drawing is not None and getattr(drawing, "uri", None):
+        picture = {
+            "uri": _data_uri(drawing.uri),
+            "alt": words(drawing.alt) or words(flow.summary) or "what ran",
+            "width": max(int(drawing.width), 1),
+            "height": max(int(drawing.height), 1),
+        }
+    said = [] if drawing is None else [words(getattr(drawing, "note", ""))]
+    return {
+        "picture": picture,
+        "key": picture is not None and main and not declared,
+        "label": "Stages as a list" if declared else "Walk as a list",
+        "count": number(len(flow.lines)),
+        "summary": words(flow.summary),
+        "cap": cells.cap(len(shown), len(flow.lines), "steps shown"),
+        "open": main,
+        "tree": list(grouped(_tree(shown))),
+        "notes": [note for note in (*said, *map(words, flow.notes)) if note],
+    }
+
+
+def _data_uri(uri: Any) -> str:
+    text = str(uri)
+    if not re.fullmatch(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+", text):
+        raise ValueError("a picture is carried as base64 of an SVG alone")
+    return text
+
+
+def _tree(lines: Sequence[FlowLine]) -> list[Step]:
+    roots: list[Step] = []
+    above: list[tuple[int, Step]] = []
+    for line in lines:
+        depth = min(max(line.depth, 0), DEEPEST)
+        name = line.cells[0] if line.cells else ""
+        badge = next((run for run in runs_of(name) if isinstance(run, Badge)), None)
+        step = Step(
+            name=pieces(name),
+            cells=[made for cell in line.cells[1:] if (made := pieces(cell))],
+            state=cells.state_word(line),
+            role=line.state,
+            branch=badge is not None or cells.is_blank(name),
+        )
+        while above and above[-1][0] >= depth:
+            above.pop()
+        (above[-1][1].inner if above else roots).append(step)
+        above.append((depth, step))
+    return roots
+
+
+def prose_parts(prose: Prose) -> dict[str, Any]:
+    """Make a sentence ready."""
+    return {"made": pieces(prose.text), "tone": prose.tone}
+
+
+# --- the card ----------------------------------------------------------------------------------
+
+
+def bar(card: Card) -> list[tuple[str, float]]:
+    """Share the bar among the counted outcomes; empty when there is too little to share."""
+    counts = [(b.role, b.count) for b in card.badges if type(b.count) is int and b.count > 0]
+    whole = sum(count for _, count in counts)
+    if whole < BAR_FROM or len(counts) < 2:
+        return []
+    return [(role, 100 * count / whole) for role, count in counts]
+
+
+def eyebrow(card: Card) -> list[list[Piece]]:
+    """Say what the card is, what it is called and under which rules, each as its own pieces."""
+    kind = words(card.kind)
+    if not cells.is_blank(card.heading) and words(card.state):
+        # The heading says it all; here its first word tells at a glance what became of it.
+        kind = f"{kind}, {re.split('[ :,]', words(card.state))[0]}"
+    made = [pieces(kind)]
+    named = {run_text(run) for run in runs_of(card.heading) if isinstance(run, Data)}
+    if words(card.name) and words(card.name) not in named:
+        made.append([Piece("data", words(card.name))])
+    made += [pieces(fact) for fact in card.eyebrow or card.qualifiers]
+    return [one for one in made if one]
+
+
+def heading(card: Card) -> list[Piece]:
+    """Say the answer, without the counts that stand beside it as badges."""
+    if not cells.is_blank(card.heading) and card.heading is not None:
+        return pieces(card.heading, code=True)
+    state = words(card.state)
+    answer = cells.answer_of(card, counts=False)
+    text = ". ".join(part for part in (state[:1].upper() + state[1:], answer) if part)
+    return [Piece("ours", text)] if text else []
+
+
+def foot(card: Card) -> list[list[Piece]]:
+    """Give the last facts, each as its own pieces."""
+    if card.foot is not None:
+        return [made] if (made := pieces(card.foot)) else []
+    return [made for text in (*card.closing, *card.remarks) if (made := pieces(text))]
+
+
+def is_lead(section: Section) -> bool:
+    """Tell whether a section is only a sentence or two under the headline."""
+    return not words(section.label) and all(isinstance(part, Prose) for part in section.parts)
+
+
+def first_table(section: Section) -> Table | None:
+    """Give the table whose caption is the section's label, when that comes first and has rows."""
+    part = section.parts[0] if section.parts else None
+    if isinstance(part, Table) and part.rows and part.columns:
+        return part
+    return None
