@@ -108,7 +108,7 @@ def _group(group: Element) -> str:
     written: list[str] = []
     line = 0
     for element in group.iter():
-        tag = element.tag.removeprefix(_SVG) if isinstance(element.tag, str) else ""
+        tag = element.tag.removeprefix(_SVG)
         if tag in _SHAPES:
             written.append(_shape(tag, element))
         elif tag == "text":
