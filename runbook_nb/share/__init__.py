@@ -1,0 +1,1 @@
+"""Files to hand on: reports, notebooks, and reading answers back out of them."""
