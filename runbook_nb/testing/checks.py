@@ -46,7 +46,7 @@ def assert_verdicts(envelope: Envelope, expected: Mapping[Any, str]) -> None:
     AssertionError: 3 verdicts differ
       a is old, not fresh: old by rule 1 of age v1: days 9 > 7
       c has no row; old was expected
-      b is fresh and was not expected: fresh by default of age v1, no rule fired
+      b is fresh and was not expected: fresh by default of age v1: no rule fired
     """
     rows = envelope.verdicts
     if not rows.complete:
