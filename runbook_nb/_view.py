@@ -139,6 +139,8 @@ class Table:
         Lines under rows.
     strong_rows : tuple of int
         Places of the rows a rich view emphasises.
+    whole : bool
+        Whether plain text shows every carried row, because together they are one argument.
     """
 
     columns: tuple[Column, ...]
@@ -150,6 +152,7 @@ class Table:
     groups: tuple[Group, ...] = ()
     details: tuple[Detail, ...] = ()
     strong_rows: tuple[int, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,7 @@ class _Body:
             self._put(prose_lines(part, COLUMNS - INDENT), INDENT)
 
     def _table(self, table: Table, inner: int) -> None:
-        rows = table.rows[: settings.max_text_rows]
+        rows = table.rows if table.whole else table.rows[: settings.max_text_rows]
         lines, columns_left_out = table_lines(table, len(rows), COLUMNS - INDENT)
         caps = [words(table.note)] if inner else []
         caps.append(cells.cap(len(rows), cells.all_rows(table), "rows"))

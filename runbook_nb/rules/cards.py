@@ -247,6 +247,7 @@ def _evidence_section(judged: Decision | Selection) -> Section:
         ),
         rows=tuple(rows),
         total=len(rows),
+        whole=True,
         rest="decision.conditions",
         strong_rows=tuple(strong),
     )

@@ -136,7 +136,8 @@ def notes_of(
 
     A *type mismatch* note stands for a condition that met a value of another type every single
     time. A *one side* note stands for a limit with a declared unit when all of at least
-    `ENOUGH` numbers lie on one side of it, which is how a limit in the wrong unit looks.
+    `ENOUGH` numbers lie on one side of it, which is how a limit in the wrong unit looks. There is
+    none where another limit of that key, in that unit, was crossed: the unit then fits.
 
     Parameters
     ----------
@@ -174,7 +175,16 @@ def notes_of(
     for path, count in times.items():
         for _, code, one in _places(path, seen):
             one.count(code, count)
-    found = (_note(place, one, hide) for place, one in seen.items())
+    # Values that cross one limit of a key are in that limit's unit, and so in any like it.
+    crossed = {
+        (place.digest, one.key, one.unit)
+        for place, one in seen.items()
+        if one.codes >= {YES, NO} and one.unit is not None
+    }
+    found = (
+        _note(place, one, hide, (place.digest, one.key, one.unit) in crossed)
+        for place, one in seen.items()
+    )
     return tuple(note for note in found if note is not None)
 
 
@@ -208,7 +218,7 @@ def _kind_words(actual: Any) -> str:
         return f"a value of type {type(actual).__name__}"
 
 
-def _note(place: _Place, one: _Seen, hide: Hider | None) -> Note | None:
+def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Note | None:
     hidden = hide is not None and hide.hides_key(one.key)
     of = f" of {visible(one.title)}" if one.title else ""
     where = f"the ground outside{of}" if place.outside else f"rule {place.position + 1}{of}"
@@ -216,7 +226,7 @@ def _note(place: _Place, one: _Seen, hide: Hider | None) -> Note | None:
     if one.mismatches == one.total:
         return Note("type_mismatch", rule_index, one.key, *_mismatch(where, one, hidden))
     readable = one.codes & {YES, NO}
-    if one.unit is None or len(readable) != 1 or one.numbers < ENOUGH:
+    if one.unit is None or unit_fits or len(readable) != 1 or one.numbers < ENOUGH:
         return None
     side = _SIDES[one.op, readable.pop()]
     range_ = "" if hidden else f" ({value_text(one.low)} … {value_text(one.high)})"

@@ -182,3 +182,19 @@ def test_notes_come_in_the_order_in_which_conditions_were_met():
     rules = RuleSet("r", "1", [Rule({"b": {"gt": 1}, "a": {"gt": 1}}, "x")], unreadable="skip")
     found = notes_of([judge_facts(rules, {"a": "x", "b": "x"})])
     assert [note.key for note in found] == ["b", "a"]
+
+
+def test_no_side_is_noted_where_another_limit_of_the_key_was_crossed():
+    rules = RuleSet(
+        "disk",
+        "v1",
+        [
+            Rule({"free": {"lt": 3}}, "critical", unit="percent"),
+            Rule({"free": {"lt": 50}}, "low", unit="percent"),
+        ],
+        default="fine",
+    )
+    near = [judge_facts(rules, {"free": 40 + n}) for n in range(20)]
+    assert notes_of(near) == ()
+    far = [judge_facts(rules, {"free": n / 20}) for n in range(20)]
+    assert [note.kind for note in notes_of(far)] == ["one_side"]
