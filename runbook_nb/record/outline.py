@@ -19,11 +19,10 @@ from runbook_nb.record.overlay import (
     Overlay,
     declared_ways,
     overlay_of,
-    rules_for,
     template_path,
 )
-from runbook_nb.record.slots import error_words
-from runbook_nb.record.structure import StructureNode
+from runbook_nb.record.slots import error_words, served_subject
+from runbook_nb.record.structure import StructureNode, branch_badge
 from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def _told(walk: Walk) -> str:
     """Say what happened in one sentence, for who sees neither picture nor outline."""
     steps = counted(walk.steps_executed, "step")
     if walk.only is not None:
-        made = walk.decisions
+        made = list(walk.own_decisions())
         return f"{made[-1].decision.sentence}; {steps}" if made else steps
     branches = [node.branch for node in walk.structure.nodes if node.branch is not None]
     branches.sort(key=lambda word: word == DECLINED_BRANCH)
@@ -77,7 +76,7 @@ def _told(walk: Walk) -> str:
 
 
 def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
-    structure, within = walk.structure, template_path(walk.only)
+    structure, within = walk.structure, walk.redactor.text(template_path(walk.only))
     frames = structure.frames()
     outside = structure.depth(within[:-1], frames) + 1 if within else 0
     for node in drawn_order(structure, partial(_rules_of, walk)):
@@ -96,7 +95,7 @@ def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
 
 
 def _rules_of(walk: Walk, decider: StructureNode) -> Iterator[Any]:
-    return rules_for(walk.log, decider.id)
+    return iter(walk.rules_at(decider.id))
 
 
 def _state(overlay: Overlay, node: StructureNode) -> Any:
@@ -128,7 +127,7 @@ def _branch_lines(
 ) -> Iterator[FlowLine]:
     route = (node.decider or "", node.branch or "")
     taken = overlay.routes[route]
-    name: Cell = Data(value=node.branch)
+    name: Cell = branch_badge(walk.structure, node)
     causes = overlay.causes.get(route, [])
     if taken:
         for place, cause in enumerate(causes):
@@ -158,7 +157,7 @@ def _branch_lines(
 
 def _untaken(walk: Walk, node: StructureNode) -> tuple[str, str]:
     decider = walk.structure.node(node.decider or "")
-    for rules in rules_for(walk.log, decider.id if decider is not None else ""):
+    for rules in walk.rules_at(decider.id if decider is not None else ""):
         for way in declared_ways(rules, node.branch, walk.redactor):
             return way.word, " and ".join(way.conditions)
     return "", ""
@@ -172,13 +171,14 @@ def walk_card(walk: Walk) -> Card:
     words = [counted(walk.steps_executed, "step")]
     if walk.only is not None:
         fan, index, _ = walk.only
-        subject = walk.redactor.scrub(fan.subject_of(index))
-        told = show(subject)
+        told = show(served_subject(fan, index, walk.redactor))
         name = f"{walk.name}, {told if told != MISSING_CELL else f'item {index}'}"
     elif overlay_items:
         words.append(counted(overlay_items, "subject"))
     words.append(counted(len(walk), "row"))
-    rules = {rules.title for rules in _rule_sets(walk) if not rules.is_bare}
+    text = walk.redactor.text
+    judged = (path.rules for _, path in walk.decision_paths()[0])
+    rules = {text(one.title) for one in judged if not one.is_bare}
     return Card(
         kind="Walk",
         name=name,
@@ -186,14 +186,6 @@ def walk_card(walk: Walk) -> Card:
         headline=", ".join(words),
         sections=(Section(label="", parts=(flow,)),),
     )
-
-
-def _rule_sets(walk: Walk) -> Iterator[Any]:
-    met: dict[int, Any] = {}
-    for code in walk.log.codes:
-        if code.path is not None:
-            met.setdefault(id(code.path.rules), code.path.rules)
-    return iter(met.values())
 
 
 def run_card(run: Run) -> Card:
@@ -208,7 +200,7 @@ def run_card(run: Run) -> Card:
     if error is not None:
         state = f"{state}: {error_words(error)}"
     elif run.pause is not None:
-        state = f"{state}: {show(run.redactor.scrub(run.pause)['reason'])}"
+        state = f"{state}: {show(run.pause['reason'])}"
     sections: list[Section] = []
     if run.status != "ok":
         if ended := _ended(run):
@@ -249,7 +241,7 @@ def _ended(run: Run) -> Cell:
         message = run.error.get("message")
         return (*said, ":", Data(value=message)) if message else said
     if run.pause is not None:
-        return ("It waits for an answer:", Data(value=run.redactor.scrub(run.pause)["reason"]))
+        return ("It waits for an answer:", Data(value=run.pause["reason"]))
     return ""
 
 

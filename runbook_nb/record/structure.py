@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import counted
-from runbook_nb._view import Card, Cell, Data, Flow, FlowLine, Section
+from runbook_nb._text import counted, show
+from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Section, verdict_role
 
 if TYPE_CHECKING:
     from runbook_nb.render.flowchart import Flowchart
@@ -204,6 +204,12 @@ class Structure(Immutable, Renderable):
         )
 
 
+def branch_badge(structure: Structure, node: StructureNode) -> Badge:
+    """Give a branch as a badge whose role follows the order its decider declares."""
+    order = tuple(n.branch or "" for n in structure.nodes if n.decider == node.decider)
+    return Badge(word=show(node.branch), role=verdict_role(node.branch or "", order))
+
+
 def _outline(structure: Structure) -> Iterator[FlowLine]:
     frames = structure.frames()
     defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
@@ -212,6 +218,7 @@ def _outline(structure: Structure) -> Iterator[FlowLine]:
         cells: list[Cell] = [Data(value=node.name)]
         if node.kind == "branch":
             depth += 1
+            cells = [branch_badge(structure, node)]
             if node.key in defaults:
                 cells.append("default")
             elif node.added:

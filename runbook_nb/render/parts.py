@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from runbook_nb._view import (
@@ -197,7 +197,7 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
     ``note`` is what its section says of it already.
     """
     total = cells.all_rows(table)
-    rows = table.rows[: settings.max_table_rows]
+    rows = table.rows if table.whole else table.rows[: settings.max_table_rows]
     groups = [group for group in table.groups if group.start < len(rows)]
     width = len(table.columns)
     heads = [Box(pieces(c.head), right=c.align == "right") for c in table.columns]
@@ -207,7 +207,7 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
         _row(table, place, [column[place] for column in filled], names)
         for place in range(len(rows))
     ]
-    cut = len(rows) if len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
+    cut = len(rows) if table.whole or len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
     shown = [Rows(_bodies(table, lines, groups, 0, cut))]
     if cut < len(rows):
         shown.append(
@@ -328,10 +328,7 @@ def _bodies(
             bodies.append([])
         bodies[-1].append(lines[place])
     if bodies and bodies[-1]:
-        final = bodies[-1][-1]
-        bodies[-1][-1] = Line(
-            final.boxes, final.under, inner=final.inner, strong=final.strong, last=True
-        )
+        bodies[-1][-1] = replace(bodies[-1][-1], last=True)
     return bodies
 
 
@@ -444,8 +441,9 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
         "picture": picture,
         "key": picture is not None and main and not declared,
         "label": "Stages as a list" if declared else "Walk as a list",
-        "count": number(len(flow.lines)),
-        "summary": words(flow.summary),
+        "count": f"{number(len(flow.lines))} {'line' if len(flow.lines) == 1 else 'lines'}",
+        # The picture's own text says it where there is one.
+        "summary": "" if picture else words(flow.summary),
         "cap": cells.cap(len(shown), len(flow.lines), "steps shown"),
         "open": main,
         "tree": list(grouped(_tree(shown))),
@@ -468,7 +466,7 @@ def _tree(lines: Sequence[FlowLine]) -> list[Step]:
         name = line.cells[0] if line.cells else ""
         badge = next((run for run in runs_of(name) if isinstance(run, Badge)), None)
         step = Step(
-            name=pieces(name),
+            name=[replace(p, kind="prose") if p.kind == "data" else p for p in pieces(name)],
             cells=[made for cell in line.cells[1:] if (made := pieces(cell))],
             state=cells.state_word(line),
             role=line.state,

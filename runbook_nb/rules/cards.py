@@ -158,12 +158,15 @@ def _reason(decision: Decision) -> Iterator[Part]:
             else "No rule fired, so the default holds."
         )
     elif decision.via == "unreadable":
-        because = (
-            (Data(value=label), ", so no verdict was guessed.")
-            if label
-            else ("No verdict was guessed.",)
+        because = (" (", Data(value=label), ")") if label else ()
+        yield Prose(
+            text=(
+                f"Rule {number} could not be read:",
+                *_unread(decision),
+                *because,
+                ", so no verdict was guessed.",
+            )
         )
-        yield Prose(text=(f"Rule {number} could not be read:", *_unread(decision), ". ", *because))
     elif decision.outside is not None:
         yield Prose(
             text=(

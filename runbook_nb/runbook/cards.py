@@ -307,7 +307,9 @@ def _meanings_section(envelope: Envelope, order: Sequence[str]) -> Section:
     defaults = set()
     if envelope.carries_dossier:
         defaults = {r.default.branch for r in envelope.dossier.rule_sets if r.default is not None}
-    words = list(dict.fromkeys([*envelope.meanings, *counts]))
+    named = [*envelope.meanings, *counts]
+    words = [w for w in order if w in named and w != DECLINED_VERDICT]
+    words += [DECLINED_VERDICT] if DECLINED_VERDICT in named else []
     facts = []
     for word in words:
         badges = []

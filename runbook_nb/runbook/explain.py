@@ -12,7 +12,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._text import MISSING_CELL, did_you_mean, show
-from runbook_nb._view import Card, Data, Prose, Section
+from runbook_nb._view import (
+    VERDICT_ROLES,
+    Badge,
+    Card,
+    Cell,
+    Data,
+    Part,
+    Prose,
+    Run,
+    Section,
+    Table,
+    verdict_role,
+)
 from runbook_nb.runbook.dossier import (
     NotCarried,
     SubjectFacts,
@@ -167,6 +179,32 @@ def verdict_frame(envelope: Envelope) -> pd.DataFrame:
     return frame
 
 
+def _as_in(envelope: Envelope, card: Card) -> Card:
+    """Give verdict words the roles they have in the envelope, whose order is the chart's."""
+    from runbook_nb.runbook.cards import verdict_order
+
+    order = verdict_order(envelope)
+    words = frozenset(map(show, order))
+
+    def again(cell: Cell) -> Cell:
+        if isinstance(cell, tuple):
+            return tuple(run(one) for one in cell)
+        return run(cell)
+
+    def run(one: Run) -> Run:
+        if not isinstance(one, Badge) or one.word not in words or one.role not in VERDICT_ROLES:
+            return one
+        return replace(one, role=verdict_role(one.word, order))
+
+    def part(one: Part) -> Part:
+        if not isinstance(one, Table):
+            return one
+        return replace(one, rows=tuple(tuple(map(again, row)) for row in one.rows))
+
+    sections = (replace(s, parts=tuple(map(part, s.parts))) for s in card.sections)
+    return replace(card, heading=again(card.heading), sections=tuple(sections))
+
+
 def explanation_card(explanation: Explanation) -> Card:
     """Show why a row has its verdict."""
     subject = show(explanation.subject)
@@ -183,10 +221,15 @@ def explanation_card(explanation: Explanation) -> Card:
             headline=explanation.sentence,
             closing=(place,) if place else (),
         )
-    card: Card = decision.view(name or None, place)
+    card = _as_in(explanation.envelope, decision.view(name or None, place))
     decider = explanation.envelope.dossier.decider
     if decider:
         card = replace(card, eyebrow=(Data(value=decider), *card.eyebrow))
+    if explanation.envelope.run is not None:
+        from runbook_nb.record.outline import walk_flow
+
+        path = Section(label="Path", parts=(walk_flow(explanation.walk()),), in_text=False)
+        card = replace(card, sections=(*card.sections, path))
     if explanation.verdict is None or explanation.verdict == decision.branch:
         return card
     said = Prose(
