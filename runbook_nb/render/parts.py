@@ -436,10 +436,10 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
             "width": max(int(drawing.width), 1),
             "height": max(int(drawing.height), 1),
         }
-    said = [] if drawing is None else [words(getattr(drawing, "note", ""))]
     return {
         "picture": picture,
         "key": picture is not None and main and not declared,
+        "drawn": words(getattr(drawing, "note", "")),
         "label": "Stages as a list" if declared else "Walk as a list",
         "count": f"{number(len(flow.lines))} {'line' if len(flow.lines) == 1 else 'lines'}",
         # The picture's own text says it where there is one.
@@ -447,7 +447,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
         "cap": cells.cap(len(shown), len(flow.lines), "steps shown"),
         "open": main,
         "tree": list(grouped(_tree(shown))),
-        "notes": [note for note in (*said, *map(words, flow.notes)) if note],
+        "notes": [note for note in map(words, flow.notes) if note],
     }
 
 

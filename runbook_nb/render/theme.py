@@ -149,6 +149,7 @@ STYLES: Final = {
     "term": _UNFLOATED,
     "said": _UNFLOATED,
     "bar": "display:flex;height:7px;margin:10px 0 0",
+    "figure": "margin:0",
     "picture": "overflow-x:auto;margin:0 0 6px",
     "img": "display:block;max-width:none;margin:0",
     "key": f"margin:0 0 8px;font-size:12px;line-height:18px;opacity:{DIM}",
