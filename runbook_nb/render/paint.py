@@ -16,7 +16,7 @@ LIGHT: Final = TEXT_LIGHT | {
     "text": "#1f2328",
     "dim": "#57606a",
     "off": "#656d76",
-    "line": "#6e7781",
+    "line": "#6b747e",
     "ground": "#fff",
     "frame": "#f6f8fa",
     "edge": "#afb8c1",
