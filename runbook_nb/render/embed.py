@@ -23,7 +23,9 @@ MAX_EMBEDDED: Final = 128 * 1024
 #: Bytes of comment that are read at most.
 MAX_READ: Final = 64 * 1024 * 1024
 
-_START: Final = "<!--runbook_nb:payload/1 sha-256:"
+#: What every such comment begins with, of whatever version.
+MARK: Final = "<!--runbook_nb:payload/"
+_START: Final = f"{MARK}1 sha-256:"
 _END: Final = "-->"
 _COMMENT: Final = re.compile(
     rf"{re.escape(_START)}([0-9a-f]{{64}}) ([A-Za-z0-9+/]*={{0,2}}){re.escape(_END)}"

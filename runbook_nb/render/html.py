@@ -26,13 +26,19 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 512 * 1024
 
 
-def render_html(card: Card) -> str:
+def render_html(card: Card, *, export: bool = False, page: bool = False) -> str:
     """Draw a view as HTML.
 
     Parameters
     ----------
     card : Card
         The view.
+    export : bool
+        Whether it goes into a file to hand on: the machine-readable form is carried whole and
+        not counted.
+    page : bool
+        Whether it is what a page of its own shows: nothing is cut, and where `settings.theme` is
+        ``auto`` it follows the reader's system.
 
     Returns
     -------
@@ -48,14 +54,15 @@ def render_html(card: Card) -> str:
     >>> "&lt;b&gt;" in drawn, "<b>" in drawn, "3 declined" in drawn
     (True, False, True)
     """
-    embedded, cuts = _embedded(card)
-    drawn = _draw(card, embedded, cuts=cuts)
-    if byte_size(drawn) <= MAX_BYTES:
+    embedded, cuts = _embedded(card, whole=export)
+    drawn = _draw(card, embedded, cuts=cuts, page=page)
+    most = MAX_BYTES + (byte_size(embedded) if export else 0)
+    if page or byte_size(drawn) <= most:
         return drawn
     cuts = [*cuts, _without("the picture")]
     drawn = _draw(card, embedded, pictures=False, cuts=cuts)
     longest = settings.max_table_rows
-    while byte_size(drawn) > MAX_BYTES and longest > 1:
+    while byte_size(drawn) > most and longest > 1:
         longest //= 2
         cuts[-1] = _without(f"the picture and all but {counted(longest, 'row')} of each list")
         drawn = _draw(_cut(card, longest), embedded, pictures=False, cuts=cuts)
@@ -80,7 +87,9 @@ def _cut(card: Card, longest: int) -> Card:
     )
 
 
-def _draw(card: Card, embedded: Markup, *, pictures: bool = True, cuts: Any = ()) -> str:
+def _draw(
+    card: Card, embedded: Markup, *, pictures: bool = True, cuts: Any = (), page: bool = False
+) -> str:
     template = environment().get_template("card.html.jinja")
     main = sum(1 for section in card.sections if not parts.is_lead(section)) == 1
     sections: list[dict[str, Any]] = []
@@ -96,6 +105,7 @@ def _draw(card: Card, embedded: Markup, *, pictures: bool = True, cuts: Any = ()
         foot=parts.foot(card),
         cuts=cuts,
         embedded=embedded,
+        page=page and settings.theme == "auto",
     )
 
 
@@ -144,16 +154,16 @@ def _drawing(flow: Flow) -> Any:
     return draw(flow)
 
 
-def _embedded(card: Card) -> tuple[Markup, list[str]]:
+def _embedded(card: Card, *, whole: bool = False) -> tuple[Markup, list[str]]:
     """Give the comment that carries the payload, or say why there is none."""
     from markupsafe import Markup
 
     if card.payload is None or not settings.embed:
         return Markup(""), []
-    from runbook_nb.render.embed import comment_of
+    from runbook_nb.render.embed import MAX_EMBEDDED, comment_of
 
     try:
-        comment = comment_of(card.payload)
+        comment = comment_of(card.payload, None if whole else MAX_EMBEDDED)
     except Exception as error:  # the answer is shown all the same
         return Markup(""), [f"no machine-readable form is carried: {type(error).__name__}"]
     return Markup(comment), []  # noqa: S704 - base64 between our own words
