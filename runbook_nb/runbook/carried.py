@@ -149,6 +149,8 @@ def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dic
         "index": facts.index,
         "status": facts.status,
     }
+    if facts.execution:
+        entry["execution"] = facts.execution
     if facts.reason is not None:
         entry["reason"] = facts.reason
     decision = facts.decision
@@ -262,6 +264,7 @@ def _read_subject(entry: Mapping[str, Any], sources: Sequence[RuleSource]) -> Su
         subject=entry.get("subject"),
         stage=entry["stage"],
         index=entry["index"],
+        execution=entry.get("execution", 0),
         status=entry["status"],
         reason=entry.get("reason"),
         decision=decision,

@@ -398,7 +398,10 @@ def input_schema_of(given: Any, probe: Procedure) -> Any:
     if given is not None:
         return given
     declared = probe.input_schema
-    return dict(declared) if isinstance(declared, Mapping) else None
+    if isinstance(declared, Mapping):
+        return dict(declared)
+    # A pydantic model says its schema; any other validator is for the chart alone.
+    return declared if hasattr(declared, "model_json_schema") else MISSING
 
 
 def read_options(given: Any, kind: type, names: tuple[str, ...], where: str) -> Mapping[str, Any]:

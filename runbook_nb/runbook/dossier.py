@@ -95,6 +95,8 @@ class SubjectFacts(Immutable):
         Key of its fan-out, or id of the decider outside any.
     index : int
         Position of its item.
+    execution : int
+        Which execution of the fan-out, from 0, where it ran more than once.
     status : {"ok", "failed", "not_reached"}
     reason : str or None
         Why there is no verdict.
@@ -105,6 +107,7 @@ class SubjectFacts(Immutable):
     subject: Any
     stage: str
     index: int
+    execution: int = 0
     status: str
     reason: str | None = None
     decision: Decision | ToldDecision | None = None
@@ -196,6 +199,7 @@ class Dossier:
         self._carried = tuple(carried)
         self._total = subjects_total
         self._column = subject_column(self.rows[0]) if self.rows else None
+        self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, tuple[int, Any] | None] = {}
 
     @classmethod
@@ -231,7 +235,7 @@ class Dossier:
     @property
     def redactor(self) -> Redactor:
         """What keeps hidden values out of what is written; a copy holds none of them."""
-        return Redactor(None) if self._run is None else self._run.redactor
+        return self._redactor
 
     # -- subjects --------------------------------------------------------------------------
 
@@ -256,24 +260,30 @@ class Dossier:
         if self._run is None:
             yield from self._carried
             return
-        for group, fan, index in self._items():
-            yield self._facts(group, fan, index)
+        for group, execution, index in self._items():
+            yield self._facts(group, execution, index)
         yield from self._own_decisions()
 
-    def _items(self) -> Iterator[tuple[FanOutGroup, FanOut, int]]:
+    def _items(self) -> Iterator[tuple[FanOutGroup, int, int]]:
         for group in self.fan_outs:
-            for fan in group.executions:
+            for execution, fan in enumerate(group.executions):
                 for index in range(len(fan)):
-                    yield group, fan, index
+                    yield group, execution, index
 
-    def _facts(self, group: FanOutGroup, fan: FanOut, index: int) -> SubjectFacts:
+    def _name(self, group: FanOutGroup, execution: int, index: int) -> Any:
+        fan = group.executions[execution]
+        return served_subject(self._redactor, fan, index, self._column)
+
+    def _facts(self, group: FanOutGroup, execution: int, index: int) -> SubjectFacts:
+        fan = group.executions[execution]
         status = fan.status(index)
         return SubjectFacts(
-            subject=served_subject(self.redactor, fan, index, self._column),
+            subject=self._name(group, execution, index),
             stage=group.key,
             index=index,
+            execution=execution,
             status=status,
-            reason=None if status == "ok" else self.redactor.text(reason_of(fan, index)),
+            reason=None if status == "ok" else self._redactor.text(reason_of(fan, index)),
             decision=self._decision(fan, index),
         )
 
@@ -286,11 +296,11 @@ class Dossier:
             self._places[shape.number] = self._configured(fan, shape)
         place = self._places[shape.number]
         if place is None:
-            return decision_of(fan, index, self.redactor)
+            return decision_of(fan, index, self._redactor)
         at, path = place
         start = fan.offsets[index] + at
         values = tuple(fan.values[start : start + len(path.codes)])
-        return Decision(path, values, self.redactor)
+        return Decision(path, values, self._redactor)
 
     def _configured(self, fan: FanOut, shape: Shape) -> tuple[int, Any] | None:
         for event in reversed(facts_of(fan.log, shape).events):
@@ -335,11 +345,10 @@ class Dossier:
                 if key is not None and key in keys:
                     found.setdefault(key, []).append(facts)
             return found
-        redactor, column = self.redactor, self._column
-        for group, fan, index in self._items():
-            key = name_key(served_subject(redactor, fan, index, column))
+        for place in self._items():
+            key = name_key(self._name(*place))
             if key is not None and key in keys:
-                found.setdefault(key, []).append(self._facts(group, fan, index))
+                found.setdefault(key, []).append(self._facts(*place))
         return found
 
     def find(self, subject: Any) -> SubjectFacts:
@@ -372,10 +381,9 @@ class Dossier:
         if self._run is None:
             yield from (f for f in self._carried if is_called(f.subject, subject, asked))
             return
-        for group, fan, index in self._items():
-            name = served_subject(self.redactor, fan, index, self._column)
-            if is_called(name, subject, asked):
-                yield self._facts(group, fan, index)
+        for place in self._items():
+            if is_called(self._name(*place), subject, asked):
+                yield self._facts(*place)
 
     def _unknown(self, subject: Any) -> NotCarried:
         if not self.complete:

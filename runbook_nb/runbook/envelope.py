@@ -20,6 +20,7 @@ from runbook_nb._view import Card
 from runbook_nb.coverage import Ledger, read_coverage_ledger
 from runbook_nb.errors import LoadError
 from runbook_nb.record.projection import COLUMNS, WalkRow
+from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from runbook_nb.record.recording import Recording
     from runbook_nb.record.run import Run
-    from runbook_nb.record.walk import Walk
 
 #: The two keys of an envelope on the wire, in order.
 ENVELOPE_KEYS: Final = ("af_coverage", "result")
@@ -510,10 +510,20 @@ class Explanation(Renderable):
         run, facts = self.envelope.run, self.facts
         if run is None or facts is None:
             raise NotCarried("the subject's own path is not carried by this copy")
-        stage = facts.stage.rpartition("/")[2]
-        if all(counts.stage_id != stage for counts in run.fan_outs) and facts.stage == stage:
+        groups = {group.key: group for group in self.envelope.dossier.fan_outs}
+        if facts.stage not in groups:  # the run's own decision, outside any fan-out
             return run.walk
-        return run.walk.of(index=facts.index, stage=stage)
+        fan = groups[facts.stage].executions[facts.execution]
+        for begun, index, prefix in run.walk.branches():
+            if begun is fan and index == facts.index:
+                return Walk(
+                    run.log,
+                    name=run.name,
+                    structure=run.structure,
+                    redactor=run.redactor,
+                    only=(fan, index, prefix),
+                )
+        raise NotCarried(f"there is no path: {self.sentence}", code="not_reached")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the explanation as JSON values."""

@@ -80,8 +80,11 @@ def make_inventory(rows=ROWS, name="backup_inventory", answer=None):
     )
 
 
-def make_triage(rules=None, branch=None, gaps=True, load=None, collect=None, cap=50, **more):
-    """Make the backup triage of the worked example, written the long way."""
+def make_triage(*, rules=None, branch=None, gaps=True, load=None, cap=50, stamp=..., **more):
+    """Make the backup triage of the worked example, written the long way.
+
+    ``rules`` judge; ``stamp`` is what the runbook declares.
+    """
     rules = rules or make_posture()
     built = branch if branch is not None else subject_chart(rules, load)
 
@@ -120,7 +123,7 @@ def make_triage(rules=None, branch=None, gaps=True, load=None, collect=None, cap
                 into="subject_results",
                 subject="subject",
             )
-            .add_function("Collect", collect or gather, id="collect")
+            .add_function("Collect", gather, id="collect")
             .build()
         )
 
@@ -129,7 +132,7 @@ def make_triage(rules=None, branch=None, gaps=True, load=None, collect=None, cap
         "description": "Protection posture of every backup subject.",
         "procedure": procedure,
         "result_kind": "verdict/backup-posture",
-        "rules": {"name": "health-signal", "version": "v1"},
+        "rules": {"name": "health-signal", "version": "v1"} if stamp is ... else stamp,
         "verdicts": {"decider": "Protection posture"},
         "composed_of": ["backup_inventory"],
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pydantic
 import pytest
 
 import runbook_nb as rb
@@ -216,10 +219,6 @@ def test_case_20_the_input_schema_is_the_given_one_or_the_charts_when_it_is_plai
     declared = {"type": "object", "properties": {"host": {"type": "string"}}}
     given = {"type": "object", "properties": {"x": {"type": "number"}}}
 
-    class Validator:
-        def parse(self, value):
-            return value
-
     def procedure(schema):
         return lambda tools: rb.flow_chart("c", lambda s: None, id="a", input_schema=schema).build()
 
@@ -227,8 +226,30 @@ def test_case_20_the_input_schema_is_the_given_one_or_the_charts_when_it_is_plai
     assert plain.schema.input_schema == declared
     both = rb.runbook_as_tool(**{**good, "procedure": procedure(declared)}, input_schema=given)
     assert both.schema.input_schema == given
-    opaque = rb.runbook_as_tool(**{**good, "procedure": procedure(Validator())})
+
+
+def test_case_20_a_validator_of_the_procedure_is_not_lifted_and_a_pydantic_model_is(good):
+    class Host(pydantic.BaseModel):
+        host: str
+
+    class Procedure:
+        """Any kind of procedure, with an input schema of its own."""
+
+        name, structure = "p", good["procedure"](None).structure
+
+        def __init__(self, schema):
+            self.input_schema = schema
+
+        async def run(self, args=None, *, redact=None, signal=None):
+            return await good["procedure"](None).run(args, redact=redact, signal=signal)
+
+    def tool(schema):
+        return rb.runbook_as_tool(**{**good, "procedure": lambda tools: Procedure(schema)})
+
+    opaque = tool(SimpleNamespace(parse=lambda value: value))
     assert opaque.schema.input_schema == {"type": "object", "properties": {}}
+    assert opaque.execute_sync({})["result"]["walk"]["steps_executed"] == 1
+    assert tool(Host).schema.input_schema["properties"]["host"]["type"] == "string"
 
 
 def test_case_21_declarations_about_the_tool_are_kept_as_given(good):

@@ -34,8 +34,9 @@ def test_case_42_with_a_provider_a_missing_ingredient_is_a_warning(kit):
 
 
 def test_case_43_wanted_arguments_must_be_declared(kit):
-    with pytest.raises(DefinitionError, match="'?d'?"):
+    with pytest.raises(DefinitionError, match="argument") as caught:
         kit.define(wants={"d": "dataset/rows"})
+    assert "'d'" in str(caught.value)
 
 
 def test_case_44_without_a_store_wanted_artifacts_fail_the_toolbox(kit):
