@@ -36,8 +36,8 @@ class Options:
         No live updates; each display is final. Set by test runs.
     theme : {"auto", "light", "dark"}
         Which palette static exports use.
-    layout : str
-        Which engine lays graphs out; ``"auto"`` takes the first that is there.
+    layout : {"auto", "pure", "dot", "pygraphviz", "none"}
+        Which engine lays graphs out; ``auto`` takes the first that is there.
     max_text_rows, max_table_rows : int
         Rows a text view and a rich view show.
     max_cell : int
@@ -71,7 +71,10 @@ class Options:
 
 
 _NAMES = tuple(f.name for f in fields(Options))
-_CHOICES = {"theme": ("auto", "light", "dark")}
+_CHOICES = {
+    "theme": ("auto", "light", "dark"),
+    "layout": ("auto", "pure", "dot", "pygraphviz", "none"),
+}
 _FROM_ENV: dict[str, Callable[[str], Any]] = {
     "static": lambda text: _flag("RUNBOOK_NB_STATIC", text),
     "embed": lambda text: _flag("RUNBOOK_NB_EMBED", text),

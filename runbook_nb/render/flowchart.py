@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from runbook_nb._display import Renderable
@@ -67,5 +68,8 @@ class Flowchart(Renderable):
         return self.drawing.svg
 
     def view(self) -> Card:
-        """Show the same as what it was made of: headline, picture, list."""
-        return self._card
+        """Show what it was made of; without a picture, with a line on how to get one."""
+        drawing = self.drawing
+        if drawing.svg is not None or not drawing.note:
+            return self._card
+        return replace(self._card, remarks=(*self._card.remarks, drawing.note))

@@ -63,8 +63,6 @@ def lay_out(dot: str) -> Laid:
         return Laid(None, note="no picture: layout='none' is set")
     order = [*([chosen] if chosen in ENGINES else []), *(n for n in ENGINES if n != chosen)]
     problems: list[str] = []
-    if chosen not in ("auto", *ENGINES):
-        problems.append(f"there is no layout engine {chosen!r}")
     tried = False
     for name in order:
         engine = ENGINES[name]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runbook_nb.errors import DefinitionError
 from runbook_nb.render import layouts
 from runbook_nb.render.layouts import HOW_TO_GET, base, engines, lay_out
 from runbook_nb.render.layouts.base import LayoutFailed, ask
@@ -58,6 +59,17 @@ def test_an_explicit_choice_comes_first(stand_in, name):
     with settings(layout=name):
         laid = lay_out(DOT)
     assert (laid.engine, laid.note) == (name, "")
+
+
+def test_a_name_that_is_no_engine_is_refused_where_it_is_set():
+    with pytest.raises(DefinitionError, match="layout cannot be 'dott'"), settings(layout="dott"):
+        pass
+
+
+def test_every_engine_can_be_chosen():
+    for name in ("auto", "none", *layouts.ENGINES):
+        with settings(layout=name):
+            assert settings.layout == name
 
 
 def test_none_draws_nothing_and_asks_nobody(stand_in):

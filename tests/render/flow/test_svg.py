@@ -318,11 +318,16 @@ def test_without_an_engine_there_is_an_outline_and_how_to_get_the_picture(
     assert (chart.drawing.uri, chart.svg) == (None, None)
     assert chart.drawing.alt.startswith("3 of 3 subjects done")
     outline = render_text(chart.view())
+    assert outline.splitlines()[-1] == HOW_TO_GET
     assert "unprotected" in outline
     assert "age_days 30 > 7" in outline
     assert chart.mermaid.startswith("flowchart TB")
     assert chart.dot.startswith("digraph")
     assert "text/plain" in chart._repr_mimebundle_()[0]
+
+
+def test_with_a_picture_nothing_is_added(pure, small):
+    assert str(small.flowchart()) == str(small)
 
 
 def test_dot_off_the_path_and_no_wheel_is_no_error(small, tools, monkeypatch):
