@@ -8,12 +8,40 @@ imported when the door is first used.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+#: The innermost door the present code runs behind.
+_doors: contextvars.ContextVar[_Door | None] = contextvars.ContextVar(
+    "runbook_nb_door", default=None
+)
+
+
+def on_interrupt(tell: Callable[[], None]) -> Callable[[], None]:
+    """Have ``tell()`` called when the caller of the sync door presses for an end.
+
+    For work that may go on without awaiting anything, so that cancelling it does not reach it.
+    Outside any door nothing is ever told.
+
+    Parameters
+    ----------
+    tell : callable
+        Called in the thread that waits at the door; it should return at once.
+
+    Returns
+    -------
+    callable
+        Forgets it.
+    """
+    door = _doors.get()
+    if door is None:
+        return lambda: None
+    return door.on_cancel(tell)
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -35,7 +63,10 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     42
     """
     door = _Door(start)
+    # An outer door that is pressed for an end passes it on to those inside.
+    forget = on_interrupt(door.cancel)
     context = contextvars.copy_context()
+    context.run(_doors.set, door)
     thread = threading.Thread(
         target=context.run, args=(door.run,), name="runbook_nb-sync", daemon=True
     )
@@ -52,6 +83,7 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
                 raise
             interrupt = pressed
             door.cancel()
+    forget()
     if interrupt is not None:
         # The interrupted run is worth more than the bare interrupt: hand it over.
         interrupt.run = getattr(door.error, "run", None)  # type: ignore[attr-defined]
@@ -73,6 +105,7 @@ class _Door:
         self._loop: Any = None
         self._task: Any = None
         self._ready = threading.Event()
+        self._told: dict[object, Callable[[], None]] = {}
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -95,7 +128,19 @@ class _Door:
         self._ready.set()
         return await self._start()
 
+    def on_cancel(self, tell: Callable[[], None]) -> Callable[[], None]:
+        key = object()
+        self._told[key] = tell
+
+        def forget() -> None:
+            self._told.pop(key, None)
+
+        return forget
+
     def cancel(self) -> None:
         self._ready.wait(5)
+        for tell in list(self._told.values()):
+            tell()
         if self._task is not None and not self._task.done():
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
+                self._loop.call_soon_threadsafe(self._task.cancel)

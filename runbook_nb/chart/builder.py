@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._frozen import freeze
+from runbook_nb.chart.inputs import input_problems
 from runbook_nb.chart.model import (
+    DECLINED,
     Branch,
     Chart,
     DeciderStage,
@@ -25,9 +28,6 @@ from runbook_nb.errors import ChartError
 
 if TYPE_CHECKING:
     from runbook_nb.rules import RuleSet
-
-#: Branch that ``build`` adds for subjects that reach no classification.
-DECLINED = "declined"
 
 
 def flow_chart(
@@ -77,7 +77,7 @@ def flow_chart(
         id=id,
         name=stage_name if stage_name is not None else name,
         description=description,
-        tags=tuple(tags),
+        tags=_tags(tags),
         retry=retry,
         blocking=blocking,
         fn=fn,
@@ -119,7 +119,7 @@ class FlowChartBuilder:
                 id=id,
                 name=name,
                 description=description,
-                tags=tuple(tags),
+                tags=_tags(tags),
                 retry=retry,
                 blocking=blocking,
                 fn=fn,
@@ -170,7 +170,7 @@ class FlowChartBuilder:
                 id=id,
                 name=name,
                 description=description,
-                tags=tuple(tags),
+                tags=_tags(tags),
                 retry=retry,
                 blocking=blocking,
                 rules=rules,
@@ -228,7 +228,7 @@ class FlowChartBuilder:
                 id=id,
                 name=name,
                 description=description,
-                tags=tuple(tags),
+                tags=_tags(tags),
                 items=items,
                 branch=branch,
                 max_branches=max_branches,
@@ -251,13 +251,16 @@ class FlowChartBuilder:
         stages = _with_declined(self._stages)
         stages = _with_unique_branch_ids(stages)
         problems = check_chart(self._name, stages)
+        problems += input_problems(self._input_schema)
         if problems:
             raise ChartError(f"chart {self._name!r} cannot be built", problems=problems)
         return Chart(
             name=self._name,
             stages=tuple(stages),
             description=self._description,
-            input_schema=self._input_schema,
+            input_schema=freeze(self._input_schema)
+            if isinstance(self._input_schema, Mapping)
+            else self._input_schema,
         )
 
 
@@ -290,7 +293,7 @@ class DeciderBuilder:
                 route=id,
                 name=name if name is not None else id,
                 description=description,
-                tags=tuple(tags),
+                tags=_tags(tags),
                 retry=retry,
                 blocking=blocking,
                 fn=fn,
@@ -299,7 +302,10 @@ class DeciderBuilder:
         return self
 
     def default(self, id: str) -> DeciderBuilder:
-        """Name the branch taken when the judge names none that is declared."""
+        """Name the branch taken when the judge's word is none of the branches, or no rule fired.
+
+        A decision that names an undeclared branch is an error of the rules and is not rerouted.
+        """
         self._stage = replace(self._stage, default=id)
         return self
 
@@ -309,9 +315,14 @@ class DeciderBuilder:
         return self._owner
 
 
-def declined_branch() -> Branch:
+def _tags(tags: Any) -> tuple[Any, ...]:
+    # One text is one tag, not a tag per letter; anything else is found at build.
+    return tuple(tags) if isinstance(tags, Iterable) and not isinstance(tags, str) else (tags,)
+
+
+def declined_branch(id: str = DECLINED) -> Branch:
     """Make the branch for subjects that reach no classification: it runs and writes nothing."""
-    return Branch(id=DECLINED, route=DECLINED, name="Declined", fn=_decline, added=True)
+    return Branch(id=id, route=DECLINED, name="Declined", fn=_decline, added=True)
 
 
 def _decline(scope: Mapping[str, Any]) -> None:

@@ -8,69 +8,43 @@ run wherever they arise; only ordinary errors may end as a failed branch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
+from runbook_nb._sync import on_interrupt
 from runbook_nb._text import did_you_mean, listed
-from runbook_nb.chart.builder import DECLINED, declined_branch
+from runbook_nb.chart.builder import declined_branch
+from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import run_fan_out
-from runbook_nb.chart.model import Chart, DeciderStage, FanOutStage, Limits, Retry
+from runbook_nb.chart.inputs import checked_input
+from runbook_nb.chart.model import DECLINED, Chart, DeciderStage, FanOutStage, Limits
 from runbook_nb.chart.plan import StagePlan, plan_chart
-from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
-from runbook_nb.errors import (
-    ChartError,
-    LimitReached,
-    RunCancelled,
-    RunSignal,
-    describe_error,
-)
-from runbook_nb.record.log import Log, Track
+from runbook_nb.chart.retry import run_again
+from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
+from runbook_nb.errors import ChartError, LimitReached, Paused, RunCancelled, describe_error
+from runbook_nb.record.log import Log, StageRef, Track
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
-from runbook_nb.rules.evaluate import Decision, judge_facts, judge_facts_async
+from runbook_nb.record.walk import runtime_id
+from runbook_nb.rules.evaluate import Decision, judge_facts, judge_steps
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
+    from runbook_nb.rules import RuleSet
 
-#: What the engine's generators yield: something to await, or None to let others run.
-Steps = Generator[Any, Any, Any]
+_GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
 
-_START: Final = object()
-
-
-def ends_run(error: BaseException) -> bool:
-    """Say whether an error ends the whole run, wherever it was raised."""
-    return not isinstance(error, Exception) or isinstance(
-        error, RunSignal | RunCancelled | LimitReached
-    )
-
-
-async def drive(steps: Steps, awaitable: Any = _START) -> Any:
-    """Run an engine generator to its end, awaiting what it yields."""
-    try:
-        if awaitable is _START:
-            awaitable = next(steps)
-        while True:
-            try:
-                if awaitable is None:
-                    from asyncio import sleep
-
-                    awaitable = sleep(0)
-                value = await awaitable
-            except BaseException as error:  # whatever it is, the stage that waits must see it
-                awaitable = steps.throw(error)
-            else:
-                awaitable = steps.send(value)
-    except StopIteration as done:
-        return done.value
+#: Flag of a generator that was written to be awaited.
+_ITERABLE_COROUTINE: Final = 0x100
 
 
 async def execute(
     chart: Chart,
-    args: Mapping[str, Any] | None,
+    args: Any,
     *,
     limits: Limits | None = None,
     redact: Any = None,
@@ -81,7 +55,7 @@ async def execute(
     try:
         output = await execution.go()
     except InterruptSignal as pause:
-        return execution.finish("paused", pause=pause)
+        return execution.finish("paused", error=pause)
     except BaseException as error:
         run = execution.finish(status_of(error), error=error)
         _hand_over(error, run, execution)
@@ -89,24 +63,36 @@ async def execute(
     return execution.finish("ok", output=output)
 
 
-def status_of(error: BaseException) -> str:
-    """Name the status a run ends with when this error leaves it."""
-    if isinstance(error, RunSignal):
-        return error.run_status
-    if isinstance(error, LimitReached):
-        return "limited"
-    if not isinstance(error, Exception) or isinstance(error, RunCancelled):
-        return "cancelled"
-    return "failed"
-
-
 def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
-    with suppress(AttributeError):  # an exception class with slots: the toolbox still has the run
+    with suppress(Exception):  # a class with slots, say: the toolbox still has the run
         error.run = run  # type: ignore[attr-defined]
-    where = f" in stage {execution.failed_in!r}" if execution.failed_in else ""
+    place = execution.place
+    where = f" in stage {place.ref.name!r}" if place is not None and place.error is error else ""
     note = f"raised{where} of chart {execution.chart.name!r}; error.run holds what happened"
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
+
+
+def _question(error: BaseException) -> FrozenDict | None:
+    """Give what a pause asks; None for what is no pause."""
+    if isinstance(error, InterruptSignal):
+        return FrozenDict(reason=error.reason, expects=error.expects)
+    if isinstance(error, Paused):  # an inner procedure asked
+        return FrozenDict(reason=error.message, expects=None)
+    return None
+
+
+class _Place:
+    """Where an error arose: the stage, the track it stood on, the branches around that track."""
+
+    __slots__ = ("at", "branches", "error", "ref", "track")
+
+    def __init__(self, error: BaseException, ref: StageRef, track: Track) -> None:
+        self.error = error
+        self.ref = ref
+        self.track = track
+        self.at = len(track.codes)
+        self.branches = ""
 
 
 class Execution:
@@ -115,26 +101,34 @@ class Execution:
     def __init__(
         self,
         chart: Chart,
-        args: Mapping[str, Any] | None,
+        args: Any,
         *,
         limits: Limits | None,
         redact: Any,
         signal: Stop | None,
     ) -> None:
+        if limits is not None and not isinstance(limits, Limits):
+            raise ChartError(
+                f"limits is {type(limits).__name__}, not Limits",
+                where="limits",
+                fix="write limits=rb.Limits(seconds=…)",
+            )
         self.chart = chart
-        self.args = frozen_args(args)
         self.policy = as_redact(redact)
+        self.args = checked_input(chart, args, self.policy)
         self.log = Log()
         self.state: dict[str, Any] = {}
         self.options = settings.current
         self.limits = limits or Limits()
         self.signal = signal
         self.watched = signal is not None or self.limits != Limits()
-        self.failed_in: str | None = None
+        #: Where the last error arose that left a stage.
+        self.place: _Place | None = None
         #: Charts that factories made, by the key of their fan-out: one per distinct layout.
         self.templates: dict[str, dict[Any, Chart]] = {}
-        #: Branches taken that the chart did not declare: (decider key, route).
-        self.undeclared: list[tuple[str, str]] = []
+        #: Branches taken that the chart did not declare: (decider key, branch id).
+        self.undeclared: dict[tuple[str, str], None] = {}
+        self._interrupted = False
         self._running = chart.stages[0].name
         self._deadline: float | None = None
         if self.limits.seconds is not None:
@@ -143,18 +137,34 @@ class Execution:
     # -- the run as a whole ----------------------------------------------------------------
 
     async def go(self) -> Any:
-        """Run the chart under its limits and its signal."""
+        """Run the chart under its limits and its signal; give its frozen result."""
         frame = Frame(self.log.root, self.state, self.args, "")
-        steps = self.run_chart(plan_chart(self.chart, self.log), frame)
-        if not self.watched:
-            return await drive(steps)
+        plans = plan_chart(self.chart, self.log)
+        steps = self.run_chart(plans, frame)
+        forget = on_interrupt(self._interrupt)
+        try:
+            output = await (self._watch(steps) if self.watched else drive(steps))
+        finally:
+            forget()
+        if self.watched:
+            self.check(plans[-1], frame.track, "after")
+        try:
+            return freeze(output, "result")
+        except Exception as error:
+            self.failed(error, plans[-1], frame.track)
+            raise
+
+    async def _watch(self, steps: Steps) -> Any:
         import asyncio
 
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        asked = 0 if task is None else task.cancelling()
         fired: list[str] = []
+        over = False
 
         def stop(why: str) -> None:
-            if task is not None and not fired:
+            # Called by the loop, perhaps only after the run has ended on its own.
+            if task is not None and not fired and not over:
                 fired.append(why)
                 task.cancel()
 
@@ -165,22 +175,42 @@ class Execution:
             forget.append(loop.call_later(self.limits.seconds, stop, "seconds").cancel)
         try:
             return await drive(steps)
-        except asyncio.CancelledError:
-            # Only a cancellation of our own making is turned into our own words.
-            if fired and task is not None and task.uncancel() == 0:
-                raise (self._cancelled() if fired[0] == "signal" else self._overran()) from None
-            raise
+        except asyncio.CancelledError as error:
+            # Only a cancellation of our own making, and of nobody else's, gets our own words.
+            if not fired or task is None or task.cancelling() - 1 > asked:
+                raise
+            ended: Any = self._cancelled() if fired[0] == "signal" else self._overran()
+            if self.place is not None and self.place.error is error:
+                self.place.error = ended
+            raise ended from None
         finally:
+            over = True
             for each in forget:
                 each()
+            if fired and task is not None:
+                task.uncancel()
 
-    def check(self, plan: StagePlan) -> None:
-        """Before a stage: end the run when it was asked to stop or its time is up."""
-        if self.signal is not None and self.signal.is_set():
-            raise self._cancelled(f"before stage {plan.ref.name!r}")
-        if self._deadline is not None and self.options.timer() > self._deadline:
-            raise self._overran()
+    def _interrupt(self) -> None:
+        """End the run before its next stage; called by another thread."""
+        self._interrupted = True
+        self.watched = True
+
+    def check(self, plan: StagePlan, track: Track, when: str = "before") -> None:
+        """Between stages: end the run when it was asked to stop or its time is up."""
+        error = self.asked_to_end(plan, when)
+        if error is not None:
+            self.place = _Place(error, plan.ref, track)
+            track.add(plan.code("ended", when), freeze(describe_error(error)))
+            raise error
         self._running = plan.ref.name
+
+    def asked_to_end(self, plan: StagePlan, when: str) -> RunCancelled | LimitReached | None:
+        """Give the error a run must end with that was asked to stop, or whose time is up."""
+        if self._interrupted or (self.signal is not None and self.signal.is_set()):
+            return self._cancelled(f"{when} stage {plan.ref.name!r}")
+        if self._deadline is not None and self.options.timer() > self._deadline:
+            return self._overran()
+        return None
 
     def _cancelled(self, when: str | None = None) -> RunCancelled:
         reason = self.signal.reason if self.signal is not None else None
@@ -205,21 +235,34 @@ class Execution:
         *,
         output: Any = None,
         error: BaseException | None = None,
-        pause: InterruptSignal | None = None,
     ) -> Run:
         """Make the run's record out of what was logged."""
+        question = None if error is None else _question(ending_of(error) or error)
+        told = error is not None and not isinstance(error, InterruptSignal)
         return Run(
             name=self.chart.name,
             status=status,
             args=self.args,
             log=self.log,
             raw_state=self.state,
-            raw_result=freeze(output, "result"),
+            raw_result=output,
             structure=self._structure(),
             policy=self.policy,
-            error=None if error is None else FrozenDict(describe_error(error)),
-            pause=None if pause is None else FrozenDict(reason=pause.reason, expects=pause.expects),
+            error=freeze(describe_error(error)) if error is not None and told else None,
+            pause=question,
+            ended_at=None if error is None else self._ended_at(error),
         )
+
+    def _ended_at(self, error: BaseException) -> FrozenDict | None:
+        place = self.place
+        if place is None or place.error is not error:
+            return None
+        executed = self.log.executions(place.track.codes[: place.at])
+        # A stage the run ended before was never executed, so that there is no id for it.
+        between = self.log.codes[place.track.codes[place.at]].kind == "ended"
+        known = executed and not between
+        name = runtime_id(place.branches, place.ref.id, executed - 1) if known else None
+        return FrozenDict(stage=place.ref.name, stage_id=place.ref.id, runtime_stage_id=name)
 
     def _structure(self) -> Any:
         if not self.templates and not self.undeclared:
@@ -236,7 +279,7 @@ class Execution:
         codes = frame.track.codes
         for plan in plans:
             if self.watched:
-                self.check(plan)
+                self.check(plan, frame.track)
             codes.append(plan.stage_code)
             stage = plan.stage
             if isinstance(stage, DeciderStage):
@@ -244,7 +287,7 @@ class Execution:
                 if taken is None:
                     return None
                 if self.watched:
-                    self.check(taken)
+                    self.check(taken, frame.track)
                 codes.append(taken.stage_code)
                 stopped, output = yield from self.call(taken, taken.fn, frame)
             elif isinstance(stage, FanOutStage):
@@ -257,52 +300,91 @@ class Execution:
 
     def call(self, plan: StagePlan, fn: Any, frame: Frame) -> Steps:
         """Run one function over a scope; give whether it stopped the chart, and its value."""
-        if plan.stage.retry is not None:
-            return (yield from self._call_again(plan, plan.stage.retry, fn, frame))
-        scope = Scope(frame, plan)
+        retry = plan.stage.retry
+        scope: Scope | None = None
         try:
-            value = yield from self._once(plan, fn, scope)
+            if retry is None:
+                scope = self.scope(plan, frame)
+                value = yield from self.once(plan, fn, scope)
+            else:
+                scope, value = yield from run_again(self, plan, retry, fn, frame)
         except BaseException as error:
+            if scope is not None:
+                scope.close()  # first of all: a thread may still be writing
             self.failed(error, plan, frame.track)
             raise
-        finally:
-            scope.close()
+        scope.close()
         if scope.stopped is not None:
-            frame.track.add(plan.code("stop"), scope.stopped[0])
+            reason: Any = scope.stopped
+            frame.track.add(plan.code("stop"), reason[0])
             return True, value
         return False, value
 
-    def _once(self, plan: StagePlan, fn: Any, scope: Scope) -> Steps:
+    def scope(self, plan: StagePlan, frame: Frame) -> Scope:
+        """Open the scope of one execution of a stage."""
+        if not plan.stage.blocking:
+            return Scope(frame, plan)
+        from runbook_nb.chart.threads import ThreadScope
+
+        return ThreadScope(frame, plan)
+
+    def once(self, plan: StagePlan, fn: Any, scope: Scope) -> Steps:
         """Run a stage's function once, under the limit of a stage."""
         limit = self.limits.stage_seconds
         started = 0.0 if limit is None else self.options.timer()
         try:
             value = self._in_thread(fn, scope) if plan.stage.blocking else fn(scope)
-            if value is not None and hasattr(value, "__await__"):
-                return (yield value if limit is None else self._within(plan, value, limit))
+            if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
+                value = yield value if limit is None else self._within(plan, value, limit)
         except StopIteration as error:  # it would read as the end of the engine's own steps
             raise ChartError(
                 f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id
             ) from error
+        except Exception as error:
+            if scope.stopped.__class__ is InterruptSignal and ending_of(error) is None:
+                raise scope.stopped from error
+            raise
+        if scope.stopped.__class__ is InterruptSignal:
+            # Whatever caught the question, it was asked, and nobody has answered it.
+            raise scope.stopped
+        if value.__class__ in _GENERATORS:
+            value.close() if value.__class__ is GeneratorType else None
+            raise ChartError(
+                f"stage {plan.ref.name!r} is a generator: its body would never run",
+                where=plan.ref.id,
+                code="generator_stage",
+                fix="return a value instead of yielding",
+            )
         if limit is not None and self.options.timer() - started > limit:
             raise self._stage_overran(plan)
         return value
 
-    async def _in_thread(self, fn: Any, scope: Scope) -> Any:
-        from asyncio import to_thread
+    def _awaits(self, value: Any) -> bool:
+        return (
+            value.__class__ is GeneratorType
+            and value.gi_code.co_flags & _ITERABLE_COROUTINE == _ITERABLE_COROUTINE
+        )
 
-        return await to_thread(fn, scope)
+    def _in_thread(self, fn: Any, scope: Scope) -> Any:
+        from runbook_nb.chart.threads import in_thread
+
+        return in_thread(fn, scope)
 
     async def _within(self, plan: StagePlan, value: Any, seconds: float) -> Any:
         import asyncio
 
+        limit = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as limit:
-                return await value
-        except TimeoutError:
-            if limit.expired():
+            async with limit:
+                value = await value
+        except Exception as error:
+            # The stage's own time-out is its own affair; an error it made of ours is not.
+            if limit.expired() and ending_of(error) is None:
                 raise self._stage_overran(plan) from None
             raise
+        if limit.expired():
+            raise self._stage_overran(plan)
+        return value
 
     def _stage_overran(self, plan: StagePlan) -> LimitReached:
         return LimitReached(
@@ -312,52 +394,23 @@ class Execution:
             fix="raise Limits(stage_seconds=…) or make the stage quicker",
         )
 
-    def _call_again(self, plan: StagePlan, retry: Retry, fn: Any, frame: Frame) -> Steps:
-        state, track = frame.state, frame.track
-        attempt = 1
-        while True:
-            before = dict(state)
-            codes, values = len(track.codes), len(track.values)
-            scope = Scope(frame, plan)
-            try:
-                value = yield from self._once(plan, fn, scope)
-                break
-            except BaseException as error:
-                if ends_run(error) or attempt >= retry.attempts or not _worth_it(retry, error):
-                    self.failed(error, plan, track)
-                    raise
-                # A failed attempt leaves nothing behind but the fact that it failed.
-                state.clear()
-                state.update(before)
-                del track.codes[codes:], track.values[values:]
-                described = freeze(describe_error(error))
-                fact = {"attempt": attempt, "attempts": retry.attempts, "error": described}
-                track.add(plan.code("retry"), FrozenDict(fact))
-                delay = retry.backoff(attempt) if callable(retry.backoff) else retry.backoff
-            finally:
-                scope.close()
-            attempt += 1
-            if delay > 0:
-                from asyncio import sleep
-
-                yield sleep(delay)
-            if self.watched:
-                self.check(plan)
-        if scope.stopped is not None:
-            track.add(plan.code("stop"), scope.stopped[0])
-            return True, value
-        return False, value
-
     def failed(self, error: BaseException, plan: StagePlan, track: Track) -> None:
         """Put an error that leaves a stage on the record."""
-        if isinstance(error, InterruptSignal):
-            track.add(plan.code("pause"), FrozenDict(reason=error.reason, expects=error.expects))
+        if self.place is None or self.place.error is not error:
+            self.place = _Place(error, plan.ref, track)
+        question = _question(error)
+        if question is not None:
+            track.add(plan.code("pause"), question)
             return
-        self.failed_in = self.failed_in or plan.ref.name
         described = describe_error(error)
         if not described["message"] and not isinstance(error, Exception):
             described["message"] = "the run was ended from outside"
         track.add(plan.code("error"), freeze(described))
+
+    def left_branch(self, error: BaseException, segment: str) -> None:
+        """Note that an error leaves a branch: its place lies inside."""
+        if self.place is not None and self.place.error is error:
+            self.place.branches = segment + self.place.branches
 
     # -- deciders --------------------------------------------------------------------------
 
@@ -374,45 +427,75 @@ class Execution:
             track.codes.append(plan.decision_code(answer.path))
             track.values.extend(answer.values)
         else:
-            scope = Scope(frame, plan)
-            try:
-                if plan.has_functions:
-                    found = yield judge_facts_async(stage.rules, frame.state, scope)
-                else:
-                    found = judge_facts(stage.rules, frame.state)
-            except BaseException as error:
-                self.failed(error, plan, track)
-                raise
-            finally:
-                scope.close()
-            decision_path, values = found
-            track.codes.extend(plan.decision_codes(decision_path))
+            path, values = yield from self._judge(plan, stage.rules, frame)
+            track.codes.extend(plan.decision_codes(path))
             track.values.extend(values)
-            route, via = decision_path.branch, decision_path.via
+            route, via = path.branch, path.via
         taken = plan.branches.get(route) if route is not None else None
         if taken is None:
             taken = self._route_elsewhere(plan, route, via, frame)
         return taken
 
+    def _judge(self, plan: StagePlan, rules: RuleSet, frame: Frame) -> Steps:
+        if not plan.has_functions and self.limits.stage_seconds is None:
+            try:
+                return judge_facts(rules, frame.state)
+            except BaseException as error:  # an unreadable value that raises, by declaration
+                self.failed(error, plan, frame.track)
+                raise
+        scope = Scope(frame, plan)
+        try:
+            return (yield from self._judge_in_time(plan, judge_steps(rules, frame.state, scope)))
+        except BaseException as error:
+            self.failed(error, plan, frame.track)
+            raise
+        finally:
+            scope.close()
+
+    def _judge_in_time(self, plan: StagePlan, judging: Steps) -> Steps:
+        """Judge with function rules; what they wait for, and all of it, under a stage's limit."""
+        limit = self.limits.stage_seconds
+        if limit is None:
+            return (yield from judging)
+        deadline = self.options.timer() + limit
+        try:
+            awaitable = next(judging)
+            while True:
+                left = max(deadline - self.options.timer(), 0.0)
+                try:
+                    value = yield self._within(plan, awaitable, left)
+                except Exception as error:
+                    awaitable = judging.throw(error)
+                else:
+                    awaitable = judging.send(value)
+        except StopIteration as done:
+            if self.options.timer() > deadline:
+                raise self._stage_overran(plan) from None
+            return done.value
+
     def _route_by_word(self, plan: StagePlan, answer: Any, track: Track) -> StagePlan:
-        taken = plan.branches.get(answer) if isinstance(answer, str) else None
-        if taken is None and plan.default is not None:
-            taken = plan.branches[plan.default]
-        if taken is None:
+        word = answer if isinstance(answer, str) and answer in plan.branches else plan.default
+        if word is None:
             raise self._no_branch(plan, answer, track)
-        route = next(word for word, branch in plan.branches.items() if branch is taken)
-        track.add(plan.code("choice", route), freeze(answer, "the decider's answer"))
-        return taken
+        try:
+            kept = freeze(answer, "the decider's answer")
+        except Exception as error:
+            self.failed(error, plan, track)
+            raise
+        track.add(plan.code("choice", word), kept)
+        return plan.branches[word]
 
     def _route_elsewhere(
         self, plan: StagePlan, route: str | None, via: str, frame: Frame
     ) -> StagePlan:
         if route is None and plan.default is not None:
+            frame.track.add(plan.code("route", plan.default))
             return plan.branches[plan.default]
         if route == DECLINED and via in ("unreadable", "outside"):
             # No branch was declared for what could not be judged; it gets one that writes nothing.
-            self.undeclared.append((f"{frame.path}{plan.ref.id}", DECLINED))
-            return plan.add_branch(declined_branch())
+            branch_id = plan.chart._declined_ids[plan.stage.id]
+            self.undeclared[f"{frame.path}{plan.ref.id}", branch_id] = None
+            return plan.add_branch(declined_branch(branch_id))
         raise self._no_branch(plan, route, frame.track)
 
     def _no_branch(self, plan: StagePlan, answer: Any, track: Track) -> ChartError:
@@ -432,14 +515,3 @@ class Execution:
         )
         self.failed(error, plan, track)
         return error
-
-
-def _worth_it(retry: Retry, error: BaseException) -> bool:
-    if not isinstance(error, Exception):
-        return False
-    if isinstance(retry.on, tuple):
-        return isinstance(error, retry.on)
-    try:
-        return bool(retry.on(error))
-    except Exception:  # a question that cannot be answered is answered with no
-        return False

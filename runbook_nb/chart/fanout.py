@@ -13,18 +13,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb.chart.model import Chart, FanOutStage, as_items
+from runbook_nb.chart.endings import Steps, drive, ending_of, why_not_reached
+from runbook_nb.chart.model import Chart, DeciderStage, FanOutStage, Stage, as_items
 from runbook_nb.chart.plan import StagePlan, plan_chart
-from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
-from runbook_nb.errors import ChartError, LimitReached, RunCancelled, describe_error
+from runbook_nb.chart.scope import Frame, Scope
+from runbook_nb.errors import ChartError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
 from runbook_nb.record.slots import Slots
 
 if TYPE_CHECKING:
-    from runbook_nb.chart.executor import Execution, Steps
+    from runbook_nb.chart.executor import Execution
 
 #: Branches of plain functions run between two pauses for others.
 BREATH: Final = 256
+
+_DONE: Final = object()
 
 
 def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame: Frame) -> Steps:
@@ -41,6 +44,7 @@ def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame
             cap=stage.max_branches,
             into=stage.into,
             subject=stage.subject,
+            execution=execution.log.executions(frame.track.codes) - 1,
         )
         frame.track.add(plan.code("fan_out"), fan)
         yield from _Branches(execution, plan, stage, fan, f"{frame.path}{stage.id}").run()
@@ -73,32 +77,40 @@ class _Branches:
         count = min(len(self.fan), self.fan.cap)
         for index in range(count):
             branch = self.branch(index)
-            try:
-                awaitable = next(branch)
-            except StopIteration:
-                if index % BREATH == BREATH - 1:
+            awaitable = next(branch, _DONE)
+            while awaitable is None:  # a fan-out inside lets others run; so does this one
+                try:
                     yield None
-                continue
-            yield self.share(range(index + 1, count), branch, awaitable)
-            return
+                except BaseException as error:
+                    awaitable = branch.throw(error)
+                else:
+                    awaitable = next(branch, _DONE)
+            if awaitable is not _DONE:
+                yield self.share(range(index + 1, count), branch, awaitable)
+                return
+            if index % BREATH == BREATH - 1:
+                yield None
 
     async def share(self, indices: range, begun: Steps, awaitable: Any) -> None:
         """Run a branch that waits, and the rest, with a bounded number of workers."""
         import asyncio
 
-        from runbook_nb.chart.executor import drive
-
-        rest = iter(indices)
+        left = iter(indices)
+        waiting = [(begun, awaitable)]
         failure: list[BaseException] = []
 
-        async def work(first: Steps | None = None) -> None:
+        async def work() -> None:
             try:
-                if first is not None:
-                    await drive(first, awaitable)
-                for index in rest:
-                    if failure:
+                while not failure:
+                    if waiting:
+                        await drive(*waiting.pop())
+                        continue
+                    index = next(left, None)
+                    if index is None:
                         return
                     await drive(self.branch(index))
+                    if index % BREATH == BREATH - 1:
+                        await asyncio.sleep(0)
             except BaseException as error:
                 # Raised here it would end this worker only; the first one ends the fan-out. A
                 # keyboard interrupt in particular must not leave through the event loop.
@@ -109,15 +121,21 @@ class _Branches:
                             other.cancel()
 
         size = min(self.stage.max_concurrency, 1 + len(indices))
-        workers = [asyncio.ensure_future(work(begun))]
-        workers += [asyncio.ensure_future(work()) for _ in range(size - 1)]
-        try:
-            await asyncio.wait(workers)
-        except asyncio.CancelledError:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.wait(workers)
-            raise
+        workers = [asyncio.ensure_future(work()) for _ in range(size)]
+        cancelled: asyncio.CancelledError | None = None
+        while True:
+            try:
+                await asyncio.wait(workers)
+                break
+            except asyncio.CancelledError as error:  # leave nobody working behind
+                cancelled = error
+                for worker in workers:
+                    worker.cancel()
+        for branch, unawaited in waiting:  # no worker came to begin
+            branch.close()
+            getattr(unawaited, "close", lambda: None)()
+        if cancelled is not None:
+            raise cancelled
         if failure:
             raise failure[0]
 
@@ -130,57 +148,59 @@ class _Branches:
             plans = self.plans if self.plans is not None else self.plan_for(index, track)
             output = yield from execution.run_chart(plans, Frame(track, {}, args, f"{self.key}/"))
             if output is not None:
-                track.add(self.plan.code("result"), freeze(output, "the branch's result"))
+                self.keep(output, plans[-1], track)
         except BaseException as error:
-            from runbook_nb.chart.executor import ends_run
-
-            fan.close(index, track, *_status_of(error))
-            if self.stage.fail_fast or ends_run(error):
+            ending = ending_of(error)
+            if ending is None:
+                fan.close(index, track, FAILED)
+            else:
+                fan.close(index, track, NOT_REACHED, why_not_reached(ending))
+            if self.stage.fail_fast or ending is not None:
+                execution.left_branch(error, f"{self.stage.id}~{index}/")
                 raise
             return
         fan.close(index, track, OK)
+
+    def keep(self, output: Any, last: StagePlan, track: Track) -> None:
+        """File what a branch gave."""
+        try:
+            output = freeze(output, "the branch's result")
+        except Exception as error:
+            self.execution.failed(error, last, track)
+            raise
+        track.add(self.plan.code("result"), output)
 
     def plan_for(self, index: int, track: Track) -> Sequence[StagePlan]:
         """Have the factory make the chart of one item."""
         try:
             chart = self.stage.branch(self.fan.items[index], index)  # type: ignore[operator]
             if not isinstance(chart, Chart):
+                if hasattr(chart, "__await__") and hasattr(chart, "close"):
+                    chart.close()  # else it warns that nobody awaited it
                 raise ChartError(
                     f"branch of fan-out {self.stage.name!r} gave {type(chart).__name__}, "
                     "not a built chart",
                     where=self.stage.id,
                     code="bad_branch",
-                    fix="return flow_chart(…)…build()",
+                    fix="return flow_chart(…)…build() from a plain function",
                 )
         except BaseException as error:
-            track.add(self.plan.code("error"), freeze(describe_error(error)))
+            self.execution.failed(error, self.plan, track)
             raise
         layouts = self.execution.templates.setdefault(self.key, {})
         layouts.setdefault(layout_of(chart), chart)
         return plan_chart(chart, self.execution.log)
 
 
-def _status_of(error: BaseException) -> tuple[int, str | None]:
-    """Say what a branch is when this error leaves it: reached and failed, or not reached."""
-    from asyncio import CancelledError
-
-    if isinstance(error, CancelledError | GeneratorExit | RunCancelled):
-        return NOT_REACHED, "the run was stopped while it ran"
-    if isinstance(error, LimitReached):
-        return NOT_REACHED, "a limit ended the run while it ran"
-    if isinstance(error, InterruptSignal):
-        return NOT_REACHED, "the run paused while it ran"
-    return FAILED, None
-
-
 def layout_of(chart: Chart) -> tuple[Any, ...]:
     """Give what makes two charts the same layout: their stages' ids, names and kinds, in order."""
-    return tuple(
-        (
-            type(stage).__name__,
-            stage.id,
-            stage.name,
-            tuple((b.route, b.id, b.name) for b in getattr(stage, "branches", ())),
-        )
-        for stage in chart.stages
-    )
+    return tuple(map(_layout, chart.stages))
+
+
+def _layout(stage: Stage) -> tuple[Any, ...]:
+    inner: Any = ()
+    if isinstance(stage, DeciderStage):
+        inner = tuple((b.route, b.id, b.name) for b in stage.branches)
+    elif isinstance(stage, FanOutStage) and isinstance(stage.branch, Chart):
+        inner = layout_of(stage.branch)
+    return (type(stage).__name__, stage.id, stage.name, inner)

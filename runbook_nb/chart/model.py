@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.render.flowchart import Flowchart
     from runbook_nb.rules import RuleSet
+
+#: Branch for subjects that reach no classification.
+DECLINED: Final = "declined"
 
 #: A stage's function: takes the scope, returns a value or an awaitable.
 StageFunction = Callable[..., Any]
@@ -185,6 +188,22 @@ class Chart(Immutable, Renderable):
             name=self.name, nodes=tuple(nodes), edges=tuple(edges), groups=tuple(groups)
         )
 
+    @cached_property
+    def _declined_ids(self) -> Mapping[str, str]:
+        """The id that a ``declined`` branch gets at each decider that declares none."""
+        deciders = [stage for stage in self.stages if isinstance(stage, DeciderStage)]
+        taken = {stage.id for stage in self.stages}
+        taken |= {branch.id for stage in deciders for branch in stage.branches}
+        ids: dict[str, str] = {}
+        for stage in deciders:
+            if all(branch.route != DECLINED for branch in stage.branches):
+                free = DECLINED if DECLINED not in taken else f"{stage.id}.{DECLINED}"
+                while free in taken:
+                    free += "."
+                taken.add(free)
+                ids[stage.id] = free
+        return ids
+
     async def run(
         self,
         args: Mapping[str, Any] | None = None,
@@ -198,7 +217,8 @@ class Chart(Immutable, Renderable):
         Parameters
         ----------
         args : mapping, optional
-            The input, frozen; stages read it from ``scope.args``.
+            The input, held to ``input_schema`` and frozen; stages read it from ``scope.args``.
+            With a pydantic model class it is what the model made of it.
         limits : Limits, optional
             Time the run may take.
         redact : Redact, optional
@@ -217,6 +237,8 @@ class Chart(Immutable, Renderable):
             What a stage raised, unchanged, with the run so far as ``error.run``.
         LimitReached, RunCancelled
             A limit or the signal ended the run; ``error.run`` likewise.
+        ChartError
+            The input does not fit; nothing has run.
 
         Examples
         --------

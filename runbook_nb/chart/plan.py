@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runbook_nb.chart.model import Branch, Chart, DeciderStage, FanOutStage, FunctionStage, Stage
+from runbook_nb.errors import ChartError
 from runbook_nb.record.log import Code, Log, StageRef
 
 
@@ -24,15 +25,17 @@ class _KeyCodes(dict[str, int]):
         self._log, self._ref, self._kind = log, ref, kind
 
     def __missing__(self, key: Any) -> int:
-        if not isinstance(key, str):
-            from runbook_nb.errors import ChartError
-
-            raise ChartError(
-                f"stage {self._ref.name!r} used {key!r} as a state key; keys are texts",
-                where=self._ref.id,
-            )
+        _check_key(key, self._ref)
         found = self[key] = self._log.number(Code(self._kind, self._ref, key))
         return found
+
+
+def _check_key(key: Any, ref: StageRef) -> None:
+    if not isinstance(key, str):
+        raise ChartError(
+            f"stage {ref.name!r} used {key!r} as a state key or event name; those are texts",
+            where=ref.id,
+        )
 
 
 class StagePlan:
@@ -41,6 +44,7 @@ class StagePlan:
     __slots__ = (
         "_log",
         "branches",
+        "chart",
         "decisions",
         "default",
         "fn",
@@ -52,8 +56,9 @@ class StagePlan:
         "write_codes",
     )
 
-    def __init__(self, stage: Stage, log: Log) -> None:
+    def __init__(self, stage: Stage, log: Log, chart: Chart) -> None:
         self.stage = stage
+        self.chart = chart
         self._log = log
         kind = _KINDS.get(type(stage), "stage")
         self.ref = StageRef(stage.id, stage.name, kind)
@@ -67,13 +72,15 @@ class StagePlan:
         self.default: str | None = None
         self.has_functions = False
         if isinstance(stage, DeciderStage):
-            self.branches = {b.route: StagePlan(b, log) for b in stage.branches}
+            self.branches = {b.route: StagePlan(b, log, chart) for b in stage.branches}
             self.default = stage.default
             rules = () if stage.rules is None else stage.rules.rules
             self.has_functions = any(not rule.is_filter for rule in rules)
 
     def code(self, kind: str, key: str | None = None) -> int:
         """Intern a code of this stage."""
+        if key is not None:
+            _check_key(key, self.ref)
         return self._log.number(Code(kind, self.ref, key))
 
     def decision_codes(self, path: Any) -> tuple[int, ...]:
@@ -90,7 +97,7 @@ class StagePlan:
 
     def add_branch(self, branch: Branch) -> StagePlan:
         """Add a branch that the chart did not declare, for this run."""
-        plan = self.branches[branch.route] = StagePlan(branch, self._log)
+        plan = self.branches[branch.route] = StagePlan(branch, self._log, self.chart)
         return plan
 
 
@@ -107,4 +114,4 @@ def plan_chart(chart: Chart, log: Log) -> Sequence[StagePlan]:
     >>> plan[0].ref
     StageRef(id='a', name='c', kind='stage')
     """
-    return tuple(StagePlan(stage, log) for stage in chart.stages)
+    return tuple(StagePlan(stage, log, chart) for stage in chart.stages)

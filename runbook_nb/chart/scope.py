@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, deep_merge, freeze
 from runbook_nb._text import MISSING, did_you_mean
 from runbook_nb.errors import ChartError, RunSignal
-from runbook_nb.record.log import Code
 
 if TYPE_CHECKING:
     from runbook_nb.chart.plan import StagePlan
@@ -33,7 +32,7 @@ class ScopeClosed(ChartError):
 
 
 class InterruptSignal(RunSignal):
-    """Raised by `interrupt`: ends the run paused. Not meant to be caught."""
+    """Raised by `interrupt`: ends the run paused, also where a stage catches it."""
 
     run_status = "paused"
 
@@ -44,7 +43,7 @@ class InterruptSignal(RunSignal):
 
 
 class _Closed(dict[str, Any]):
-    """Stands for the state of a scope whose stage has ended: every use says so."""
+    """Stands for what a scope worked on when its stage has ended: every use says so."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ScopeClosed(
@@ -53,10 +52,11 @@ class _Closed(dict[str, Any]):
         )
 
     __getitem__ = __setitem__ = __delitem__ = __contains__ = __iter__ = __len__ = _refuse
-    get = pop = _refuse
+    get = pop = append = extend = _refuse
 
 
-_CLOSED = _Closed()
+#: Stands for the state, the codes and the values alike.
+_CLOSED: Any = _Closed()
 
 
 class Frame:
@@ -90,22 +90,26 @@ class Scope(Mapping[str, Any]):
     {'seen': 2}
     """
 
-    __slots__ = ("_codes", "_data", "_plan", "_values", "args", "stopped")
+    __slots__ = ("_codes", "_data", "_growing", "_plan", "_values", "args", "stopped")
 
     def __init__(self, frame: Frame, plan: StagePlan) -> None:
         self._data = frame.state
         self._codes = frame.track.codes
         self._values = frame.track.values
         self._plan = plan
+        #: Keys whose list this scope made by appending and has not handed out: it may grow.
+        self._growing: set[str] = set()
         #: The input of the run, or ``{"item", "index"}`` inside a branch; frozen.
         self.args: Mapping[str, Any] = frame.args
-        #: The reason given to `stop`, in a one-element tuple, once it was called.
-        self.stopped: tuple[str | None] | None = None
+        #: The reason given to `stop`, in a one-element tuple, or the signal of `interrupt`.
+        self.stopped: tuple[str | None] | InterruptSignal | None = None
 
     # -- reading ---------------------------------------------------------------------------
 
     def __getitem__(self, key: str) -> Any:
         self._codes.append(self._plan.read_codes[key])
+        if self._growing:
+            self._growing.discard(key)
         value = self._data.get(key, MISSING)
         if value is MISSING:
             raise MissingKey(
@@ -119,10 +123,14 @@ class Scope(Mapping[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         """Read a key, or give ``default`` when nobody has written it."""
         self._codes.append(self._plan.read_codes[key])
+        if self._growing:
+            self._growing.discard(key)
         return self._data.get(key, default)
 
     def __contains__(self, key: object) -> bool:
-        self._codes.append(self._plan.read_codes[str(key)])
+        if not isinstance(key, str):
+            return False
+        self._codes.append(self._plan.read_codes[key])
         return key in self._data
 
     def __iter__(self) -> Iterator[str]:
@@ -133,6 +141,9 @@ class Scope(Mapping[str, Any]):
 
     def facts_for_rules(self) -> tuple[dict[str, Any], Callable[[Iterable[str]], None]]:
         """Give rules the raw state to read and a function that records which keys they read."""
+        if self._data is _CLOSED:
+            iter(_CLOSED)
+        self._growing.clear()
         return self._data, self._note_reads
 
     def _note_reads(self, keys: Iterable[str]) -> None:
@@ -145,9 +156,12 @@ class Scope(Mapping[str, Any]):
         cls = value.__class__
         if cls not in ATOMS:
             value = freeze(value, key)
-        self._data[key] = value
-        self._codes.append(self._plan.write_codes[key])
+        code = self._plan.write_codes[key]
+        self._codes.append(code)
         self._values.append(value)
+        self._data[key] = value
+        if self._growing:
+            self._growing.discard(key)
 
     def set(self, key: str, value: Any) -> None:
         """Write a key (the same as ``scope[key] = value``, for use inside an expression)."""
@@ -172,28 +186,38 @@ class Scope(Mapping[str, Any]):
 
     def merge(self, key: str, partial: Mapping[str, Any]) -> None:
         """Merge a partial mapping into a key: nested mappings key by key, the rest replaced."""
+        if not isinstance(partial, Mapping):
+            raise ChartError(
+                f"scope.merge takes a mapping, not {type(partial).__name__}",
+                where=str(key),
+                fix='write scope["key"] = value to replace the whole value',
+            )
+        code = self._plan.code("update", key)
         partial = freeze(partial, key)
-        self._data[key] = freeze(deep_merge(self._data.get(key), partial), key)
-        self._codes.append(self._plan.code("update", key))
+        merged = freeze(deep_merge(self._data.get(key), partial), key)
+        self._codes.append(code)
         self._values.append(partial)
+        self._data[key] = merged
+        self._growing.discard(key)
 
     def append(self, key: str, item: Any) -> None:
         """Append an item to a list; a key nobody has written starts as an empty list."""
+        code = self._plan.code("append", key)
         item = freeze(item, key)
-        items: list[Any] = []
-        if key in self._data:
-            old = self._data[key]
-            if not isinstance(old, list):
-                raise ChartError(
-                    f"scope.append needs a list under {key!r}, not {type(old).__name__}",
-                    where=key,
-                    fix="write the key as a list first",
-                )
-            items.extend(old)
-        items.append(item)
-        self._data[key] = FrozenList(items)
-        self._codes.append(self._plan.code("append", key))
+        old: Any = self._data.get(key, ())
+        if old != () and not isinstance(old, list):
+            raise ChartError(
+                f"scope.append needs a list under {key!r}, not {type(old).__name__}",
+                where=key,
+                fix="write the key as a list first",
+            )
+        self._codes.append(code)
         self._values.append(item)
+        if key in self._growing:
+            list.append(self._data[key], item)
+        else:
+            self._data[key] = FrozenList([*old, item])
+            self._growing.add(key)
 
     def delete(self, key: str) -> None:
         """Remove a key; removing one that is not there is an error."""
@@ -203,8 +227,9 @@ class Scope(Mapping[str, Any]):
                 where=key,
                 fix=did_you_mean(str(key), map(str, self._data)),
             )
-        del self._data[key]
         self._codes.append(self._plan.code("delete", key))
+        del self._data[key]
+        self._growing.discard(key)
 
     __delitem__ = delete
 
@@ -212,8 +237,9 @@ class Scope(Mapping[str, Any]):
 
     def emit(self, name: str, payload: Any = None) -> None:
         """Put an event of the procedure's own on the record."""
+        code = self._plan.code("emit", name)
         payload = freeze(payload, name)
-        self._codes.append(self._plan.code("emit", name))
+        self._codes.append(code)
         self._values.append(payload)
 
     def stop(self, reason: str | None = None) -> None:
@@ -221,12 +247,14 @@ class Scope(Mapping[str, Any]):
 
         In a branch of a fan-out only the branch ends.
         """
+        if self._data is _CLOSED:
+            iter(_CLOSED)
         if self.stopped is None:
-            self.stopped = (reason,)
+            self.stopped = (None if reason is None else str(reason),)
 
     def close(self) -> None:
-        """Take the state away from a scope whose stage has ended."""
-        self._data = _CLOSED
+        """Take away what a scope works on: its stage has ended."""
+        self._data = self._codes = self._values = _CLOSED
 
     def __repr__(self) -> str:
         name = self._plan.ref.name
@@ -267,7 +295,9 @@ def interrupt(scope: Scope, reason: str, expects: Any = None) -> NoReturn:
             f"interrupt needs the stage's scope first, not {type(scope).__name__}",
             fix='write rb.interrupt(scope, "the question")',
         )
-    raise InterruptSignal(reason, freeze(expects, "expects"))
+    # Left with the scope too: a stage that catches everything must not swallow the question.
+    signal = scope.stopped = InterruptSignal(str(reason), freeze(expects, "expects"))
+    raise signal
 
 
 def frozen_args(args: Mapping[str, Any] | None) -> FrozenDict:
@@ -279,7 +309,14 @@ def frozen_args(args: Mapping[str, Any] | None) -> FrozenDict:
             f"the input of a run is a mapping of names to values, not {type(args).__name__}",
             fix='pass {"name": value}',
         )
-    return FrozenDict({str(k): freeze(v, str(k)) for k, v in args.items()})
+    names: list[Any] = list(args)
+    strange = next((name for name in names if not isinstance(name, str)), None)
+    if strange is not None:
+        raise ChartError(
+            f"the input of a run has the name {strange!r}; names are texts",
+            fix=f"write {str(strange)!r}",
+        )
+    return FrozenDict({name: freeze(value, name) for name, value in args.items()})
 
 
-__all__ = ["Code", "InterruptSignal", "MissingKey", "Scope", "ScopeClosed", "interrupt"]
+__all__ = ["InterruptSignal", "MissingKey", "Scope", "ScopeClosed", "interrupt"]

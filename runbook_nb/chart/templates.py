@@ -26,78 +26,72 @@ def structure_with(
     structure = chart.structure
     # Outer fan-outs first: the inner ones live inside the templates they bring.
     for key in sorted(templates, key=lambda key: key.count("/")):
-        for made in templates[key].values():
-            structure = _with_template(structure, key, made)
-    for decider, route in dict.fromkeys(undeclared):
-        structure = _with_branch(structure, decider, route)
+        if structure.node(key) is not None:
+            structure = _with_templates(structure, key, templates[key].values())
+    for decider, branch_id in undeclared:
+        structure = _with_branch(structure, decider, branch_id)
     return structure
 
 
-def _with_template(structure: Structure, key: str, made: Chart) -> Structure:
-    owner = structure.node(key)
-    if owner is None:
-        return structure
+def _with_templates(structure: Structure, key: str, made: Iterable[Chart]) -> Structure:
     nodes: list[StructureNode] = []
     edges: list[StructureEdge] = []
     groups: list[tuple[str, tuple[str, ...]]] = []
-    first, ends = add_structure(made, f"{key}/", nodes, edges, groups)
-    known = {node.key for node in structure.nodes}
-    fresh = [node for node in nodes if node.key not in known]
-    edges.append(StructureEdge(source=key, target=first, kind="fan_out"))
-    following = [e.target for e in structure.edges if e.source == key and e.kind == "next"]
-    following += [
-        e.target
-        for e in structure.edges
-        if e.kind == "next"
-        and e.source.startswith(f"{key}/")
-        and not e.target.startswith(f"{key}/")
-    ]
-    edges += [
-        StructureEdge(source=end, target=target, kind="next")
-        for end in ends
-        for target in dict.fromkeys(following)
-    ]
-    kept = tuple(e for e in structure.edges if not (e.source == key and e.kind == "next"))
-    members = dict(structure.groups)
-    members[key] = (*members.get(key, ()), *(node.key for node in fresh))
-    members.update({inner: keys for inner, keys in groups if inner not in members})
-    place = 1 + max(
-        i for i, node in enumerate(structure.nodes) if node.key == key or node.key in members[key]
-    )
-    owner = replace(owner, detail={**owner.detail, "template": "per_item"})
-    all_nodes = [*structure.nodes[:place], *fresh, *structure.nodes[place:]]
+    # Only what did not come from a template can follow the fan-out.
+    after = [e.target for e in structure.edges if e.source == key and e.kind == "next"]
+    for one in made:
+        first, ends = add_structure(one, f"{key}/", nodes, edges, groups)
+        edges.append(StructureEdge(source=key, target=first, kind="fan_out"))
+        edges.extend(
+            StructureEdge(source=end, target=target, kind="next")
+            for end in ends
+            for target in after
+        )
+    fresh = list({node.key: node for node in reversed(nodes)}.values())[::-1]
+    members: dict[str, dict[str, None]] = {name: dict.fromkeys(m) for name, m in structure.groups}
+    for name, inside in [*groups, (key, tuple(node.key for node in fresh))]:
+        members.setdefault(name, {}).update(dict.fromkeys(inside))
+    for around in members.values():  # the fan-outs around it hold what it holds
+        if key in around:
+            around.update(dict.fromkeys(node.key for node in fresh))
+    kept = [e for e in structure.edges if not (e.source == key and e.kind == "next")]
+    listed: list[StructureNode] = []
+    for node in structure.nodes:
+        listed.append(node)
+        if node.key == key:
+            listed[-1] = replace(node, detail={**node.detail, "template": "per_item"})
+            listed.extend(fresh)
     return Structure(
         name=structure.name,
-        nodes=tuple(owner if node.key == key else node for node in all_nodes),
-        edges=tuple(dict.fromkeys((*kept, *edges))),
-        groups=tuple(members.items()),
+        nodes=tuple(listed),
+        edges=tuple(dict.fromkeys([*kept, *edges])),
+        groups=tuple((name, tuple(held)) for name, held in members.items()),
     )
 
 
-def _with_branch(structure: Structure, decider: str, route: str) -> Structure:
+def _with_branch(structure: Structure, decider: str, branch_id: str) -> Structure:
     owner = structure.node(decider)
     if owner is None:
         return structure
-    branch = declined_branch()
-    path = decider[: len(decider) - len(owner.id)]
-    key = f"{path}{branch.id}"
-    if structure.node(key) is not None:
+    branch = declined_branch(branch_id)
+    key = f"{decider[: len(decider) - len(owner.id)]}{branch.id}"
+    if structure.node(key) is not None:  # another layout of the same fan-out declares it
         return structure
     node = StructureNode(
         key=key,
         id=branch.id,
         name=branch.name,
         kind="branch",
-        branch=route,
+        branch=branch.route,
         decider=decider,
         added=True,
     )
-    siblings = [n.key for n in structure.nodes if n.decider == decider]
-    following = {e.target for e in structure.edges if e.source in siblings and e.kind == "next"}
+    siblings = {n.key for n in structure.nodes if n.decider == decider}
+    following = [e.target for e in structure.edges if e.source in siblings and e.kind == "next"]
     edges = (
         *structure.edges,
-        StructureEdge(source=decider, target=key, kind="branch", label=route),
-        *(StructureEdge(source=key, target=target, kind="next") for target in sorted(following)),
+        StructureEdge(source=decider, target=key, kind="branch", label=branch.route),
+        *(StructureEdge(source=key, target=t, kind="next") for t in dict.fromkeys(following)),
     )
     place = 1 + max(i for i, n in enumerate(structure.nodes) if n.key in (decider, *siblings))
     groups = tuple(

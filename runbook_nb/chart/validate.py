@@ -24,6 +24,8 @@ from runbook_nb.errors import Problem
 #: Characters that separate the parts of a runtime id, so an id may not hold them.
 RESERVED = "/#~"
 
+_GENERATOR, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x100, 0x200
+
 _ID = re.compile(rf"[^\s{RESERVED}]([^{RESERVED}\n\r\t]*[^\s{RESERVED}])?")
 
 
@@ -50,6 +52,21 @@ def check_chart(name: str, stages: Sequence[Stage]) -> list[Problem]:
 def is_text(value: Any) -> bool:
     """Say whether something is a text that is not blank."""
     return isinstance(value, str) and bool(value.strip())
+
+
+def yields(fn: Any) -> bool:
+    """Say whether calling a function only makes a generator.
+
+    Examples
+    --------
+    >>> def rows(scope):
+    ...     yield 1
+    >>> yields(rows), yields(print)
+    (True, False)
+    """
+    flags = getattr(getattr(fn, "__code__", None), "co_flags", 0)
+    awaitable = flags & _ITERABLE_COROUTINE
+    return bool(flags & _ASYNC_GENERATOR) or (bool(flags & _GENERATOR) and not awaitable)
 
 
 def _is_count(value: Any) -> bool:
@@ -85,9 +102,18 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
             where=where,
             fix="pass the function itself, not what it returns",
         )
+    elif yields(fn):
+        yield Problem(
+            message="the stage's function is a generator: its body would never run",
+            where=where,
+            fix="return a value instead of yielding",
+        )
     retry: Any = stage.retry
     if retry is not None and not isinstance(retry, Retry):
         yield Problem(message=f"retry is {retry!r}", where=where, fix="write rb.Retry(attempts=3)")
+    description: Any = stage.description
+    if description is not None and not isinstance(description, str):
+        yield Problem(message=f"the description is {description!r}, not a text", where=where)
     yield from _check_tags(stage, where)
 
 
@@ -115,6 +141,12 @@ def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Proble
             message=f"judge is {judge!r}, which cannot be called",
             where=where,
             fix="a RuleSet goes in as rules=",
+        )
+    elif yields(judge):
+        yield Problem(
+            message="judge is a generator: its body would never run",
+            where=where,
+            fix="return the decision instead of yielding",
         )
     declared = [branch for branch in stage.branches if not branch.added]
     if not declared:
@@ -168,6 +200,10 @@ def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
             message=f"items is {type(items).__name__}, which cannot be called",
             where=where,
             fix="write items=lambda scope: scope[…]",
+        )
+    elif yields(items):
+        yield Problem(
+            message="items is a generator", where=where, fix="return a list instead of yielding"
         )
     if not isinstance(branch, Chart) and not callable(branch):
         fix = "call .build() on it" if hasattr(branch, "build") else "pass a built chart"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import thaw
+from runbook_nb._frozen import FrozenDict, thaw
 from runbook_nb._json import JsonError, WireReport, encode, to_wire
 from runbook_nb.errors import RunbookError
 
@@ -46,7 +46,7 @@ def make_checkpoint(run: Run) -> dict[str, Any]:
         When the question itself cannot be written as JSON.
     """
     args, state, _ = run.raw
-    pause = thaw(run.pause)
+    pause = thaw(run.raw_pause)
     for name, value in pause.items():
         try:
             encode(value)
@@ -56,16 +56,12 @@ def make_checkpoint(run: Run) -> dict[str, Any]:
                 where=f"interrupt {name}",
                 fix="pass plain texts, numbers, lists and mappings",
             ) from error
-    paused = next((row for row in reversed(run.walk) if row.type == "pause"), None)
+    place = run.raw_ended_at or FrozenDict()
     report = WireReport()
     return {
         "format": CHECKPOINT_FORMAT,
         "procedure": run.name,
-        "paused_at": {
-            "stage": None if paused is None else paused.stage,
-            "stage_id": None if paused is None else paused.stage_id,
-            "runtime_stage_id": None if paused is None else paused.runtime_stage_id,
-        },
+        "paused_at": {name: place.get(name) for name in ("stage", "stage_id", "runtime_stage_id")},
         "pause": pause,
         "args": to_wire(args, report),
         "state": to_wire(state, report),

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
-from runbook_nb._frozen import Immutable
+from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import Event, Log, StageRef
-from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import apply_change, work_out
 from runbook_nb.record.walk import runtime_id
 
@@ -72,54 +72,70 @@ class Commit(Immutable):
 
 
 def commits_of(
-    log: Log, codes: Sequence[int], values: Sequence[Any], redactor: Redactor, prefix: str = ""
+    log: Log,
+    codes: Sequence[int],
+    values: Sequence[Any],
+    redactor: Redactor,
+    prefix: str = "",
+    *,
+    offset: int = 0,
 ) -> Iterator[Commit]:
-    """Replay one track into its commits."""
+    """Replay one track, whose values begin at an offset, into its commits."""
     state: dict[str, Any] = {}
     at_stage: list[Event] = []
     index = 0
     for event in work_out(log, codes).events:
         if event.code.kind == "stage" and at_stage:
-            yield _commit(index, at_stage, values, state, redactor=redactor, prefix=prefix)
+            yield _commit(index, at_stage, values, offset, state, redactor=redactor, prefix=prefix)
             index, at_stage = index + 1, []
         at_stage.append(event)
     if at_stage and at_stage[0].code.kind == "stage":
-        yield _commit(index, at_stage, values, state, redactor=redactor, prefix=prefix)
+        yield _commit(index, at_stage, values, offset, state, redactor=redactor, prefix=prefix)
 
 
 def _commit(
     index: int,
     events: Sequence[Event],
     values: Sequence[Any],
+    offset: int,
     state: dict[str, Any],
     *,
     redactor: Redactor,
     prefix: str,
 ) -> Commit:
     before: dict[str, Any] = {}
+    growing: set[str] = set()
     trace: list[tuple[str, str]] = []
     status = "ok"
     for event in events:
         kind, key = event.code.kind, event.code.key
         if kind in _VERBS and key is not None:
             before.setdefault(key, state.get(key, MISSING))
-            apply_change(state, event.code, None if kind == "delete" else values[event.at])
+            value = None if kind == "delete" else values[offset + event.at]
+            apply_change(state, event.code, value, growing)
             trace.append((key, _VERBS[kind]))
         elif kind in ("error", "pause"):
             status = "failed" if kind == "error" else "paused"
     changed = {k: state[k] for k, old in before.items() if k in state and not _equal(state[k], old)}
     served = {key: redactor.value(key, value) for key, value in changed.items()}
+    text = redactor.text
     ref: StageRef = events[0].code.stage
     return Commit(
         index=index,
-        stage=ref.name,
-        stage_id=ref.id,
-        runtime_stage_id=runtime_id(prefix, ref.id, index),
+        stage=text(ref.name),
+        stage_id=text(ref.id),
+        runtime_stage_id=text(runtime_id(prefix, ref.id, index)),
         status=status,
-        values=served,
-        deleted=tuple(k for k, old in before.items() if k not in state and old is not MISSING),
-        trace=tuple(trace),
-        redacted=tuple(key for key in changed if redactor.active and served[key] in (PLACEHOLDER,)),
+        values=FrozenDict({text(key): value for key, value in served.items()}),
+        deleted=tuple(
+            text(k) for k, old in before.items() if k not in state and old is not MISSING
+        ),
+        trace=tuple((text(key), verb) for key, verb in trace),
+        redacted=tuple(
+            text(key)
+            for key, value in changed.items()
+            if redactor.active and not _equal(served[key], value)
+        ),
     )
 
 

@@ -65,12 +65,12 @@ def count_fan_out(fan: FanOut) -> FanOutCounts:
     by_branch: dict[str, int] = {}
     decided = 0
     for number, times in shapes.items():
-        event = facts_of(fan.log, fan.log.shapes[number]).decision
-        if event is None:
+        facts = facts_of(fan.log, fan.log.shapes[number])
+        if facts.decision is None:
             continue
         decided += times
-        route = event.code.key if event.code.path is None else event.code.path.branch
-        by_branch[route or ""] = by_branch.get(route or "", 0) + times
+        route = facts.route or ""
+        by_branch[route] = by_branch.get(route, 0) + times
     ok = statuses.count(OK)
     cap = min(fan.cap, len(fan))
     return FanOutCounts(

@@ -30,7 +30,6 @@ from runbook_nb.record.overlay import (
     Declared,
     Overlay,
     declared_ways,
-    rules_for,
     template_path,
     unread_condition,
 )
@@ -99,24 +98,17 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
     >>> [node.state for node in walk_graph(walk, overlay_of(walk.log, walk.redactor)).nodes]
     ['ran']
     """
-    within = template_path(walk.only)
-    decisions = {f"{within}{made.stage.id}": made.decision for made in _own_decisions(walk)}
+    within = walk.redactor.text(template_path(walk.only))
+    text = walk.redactor.text
+    decisions = {f"{within}{text(m.stage.id)}": m.decision for m in walk.own_decisions()}
     return _Drawer(
         walk.structure,
         overlay,
-        lambda node: rules_for(walk.log, node.id),
+        lambda node: walk.rules_at(node.id),
         walk.redactor,
         within=within,
         decisions=decisions,
     ).graph()
-
-
-def _own_decisions(walk: Walk) -> Iterator[Any]:
-    """Yield the decisions of the walk's own track: not those made inside its fan-outs."""
-    for made in walk.iter_decisions():
-        if walk.only is None and made.item is not None:
-            return
-        yield made
 
 
 def drawn_order(structure: Structure, rules_of: RulesOf) -> Iterator[StructureNode]:
@@ -357,6 +349,8 @@ class _Drawer:
 
 
 _CHOICES: Final = ("branch", "default")
+#: No rule was true: the rules have a default, or the decider has one of its own.
+_FELL: Final = ("default", "none")
 
 
 def _count(text: str) -> GraphLine:
@@ -392,19 +386,19 @@ def _declared_lines(ways: list[Declared], *, default: bool) -> Lines:
 
 def _taken_lines(causes: list[Cause], *, default: bool) -> Lines:
     """Say why an edge was taken, for however many took it."""
-    fell = default and any(cause.path.via == "default" for cause in causes)
+    fell = default and any(cause.path.via in _FELL for cause in causes)
     if len(causes) == 1:
         parts = _cause_parts(causes[0])
         if fell:
             return (_condition("default: no rule fired"), *_label(causes[0].label))
         also = (_condition("also the default"),) if default else ()
         return (*_conditions(parts), *also, *_label(causes[0].label))
-    words = [cause.word for cause in causes]
+    words = ["default" if cause.path.via in _FELL else cause.word for cause in causes]
     if default and not fell:
         words.append("also the default")
     if not causes:
         return (_condition("default"),) if default else ()
-    parts = tuple(p for c in causes if c.path.via != "default" for p in _cause_parts(c))
+    parts = tuple(p for c in causes if c.path.via not in _FELL for p in _cause_parts(c))
     labels = {cause.label for cause in causes}
     common = labels.pop() if len(labels) == 1 else None
     return (_condition(_rule_words(words)), *_conditions(parts), *_label(common))
@@ -437,7 +431,7 @@ def _one_decision(
     decision: Decision, branch: str | None, ways: list[Declared], *, default: bool
 ) -> Lines:
     """Say what one decision has to do with an edge: why it was taken, or why not."""
-    if decision.branch == branch:
+    if decision.branch == branch or (decision.branch is None and default):
         return _why_taken(decision, default=default)
     ruled = [way for way in ways if way.rule is not None]
     if not ruled:

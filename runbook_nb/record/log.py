@@ -52,12 +52,32 @@ WIDTHS: Final[dict[str, int]] = {
     "emit": 1,  # the payload
     "decision": -1,  # the actual values of the conditions tried
     "choice": 1,  # what a decider answered that named a branch without evidence
+    "route": 0,  # the decider's own default, taken because the decision before it named none
     "fan_out": 1,  # the FanOut
     "stop": 1,  # the reason, or None
     "pause": 1,  # {reason, expects}
     "retry": 1,  # {attempt, attempts, error}
     "error": 1,  # the described error
+    "ended": 1,  # the described error that ended the run between stages; the stage is the next
     "result": 1,  # what the last stage returned
+}
+
+#: Type and depth of the row a code of each kind makes; a fan-out makes more than one.
+ROW_TYPES: Final[dict[str, tuple[str, int]]] = {
+    "stage": ("stage", 0),
+    "read": ("step", 1),
+    "write": ("step", 1),
+    "update": ("step", 1),
+    "append": ("step", 1),
+    "delete": ("step", 1),
+    "emit": ("emit", 1),
+    "decision": ("condition", 1),
+    "choice": ("condition", 1),
+    "stop": ("break", 0),
+    "pause": ("pause", 0),
+    "retry": ("retry", 1),
+    "error": ("error", 0),
+    "ended": ("error", 0),
 }
 
 
@@ -105,12 +125,15 @@ class FanOut:
         How many of them could be judged.
     into, subject : str or None
         State key the slots went to; key of an item that names its subject.
+    execution : int
+        Which executed stage of its track it is, from 0.
     statuses : bytearray
         One of `NOT_REACHED`, `OK`, `FAILED` per item.
     """
 
     __slots__ = (
         "cap",
+        "execution",
         "into",
         "items",
         "log",
@@ -132,7 +155,9 @@ class FanOut:
         cap: int,
         into: str,
         subject: str | None,
+        execution: int = 0,
     ) -> None:
+        self.execution = execution
         self.log = log
         self.stage = stage
         self.items = items
@@ -258,6 +283,11 @@ class Log:
                 execution += 1
             yield Event(code, at, execution)
             at += self.width(code)
+
+    def executions(self, codes: Sequence[int]) -> int:
+        """Count the stages executed in a sequence of codes."""
+        table = self.codes
+        return sum(1 for number in codes if table[number].kind == "stage")
 
     def fan_outs(self) -> Iterator[FanOut]:
         """Yield the fan-outs of the root chart, in the order they ran."""

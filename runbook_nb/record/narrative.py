@@ -18,7 +18,7 @@ from runbook_nb.rules.evaluate import Decision
 
 def fork_words(fan: FanOut) -> str:
     """Say how a fan-out spread: how many branches, and what was left out."""
-    began = sum(1 for number in fan.shapes if number >= 0)
+    began = len(fan) - fan.shapes.count(-1)
     words = f"Fanned out: {began} of {len(fan)} items began a branch"
     left = len(fan) - min(fan.cap, len(fan))
     return f"{words}; {left} past the cap of {fan.cap} did not" if left else words
@@ -34,15 +34,19 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
     if code.kind in _VERBS:
         return f"{_VERBS[code.kind]} {key}"
     if code.kind == "stage":
-        return f"Ran {show(code.stage.name)}"
+        return redactor.text(f"Ran {show(code.stage.name)}")
+    if code.kind == "ended":
+        # The key says when: before a stage, or after the last one.
+        words = f"Ended {key} stage {show(code.stage.name)}: {error_words(value)}"
+        return redactor.text(words)
     if code.kind == "decision" and code.path is not None:
         start = offset + event.at
         actuals = tuple(values[start : start + len(code.path.codes)])
-        return condition_words(Decision(code.path, actuals, redactor))
+        return redactor.text(condition_words(Decision(code.path, actuals, redactor)))
     return redactor.text(_value_words(code.kind, key, value, redactor))
 
 
-_WITH_VALUE: Final = frozenset({"emit", "choice", "stop", "pause", "retry", "error"})
+_WITH_VALUE: Final = frozenset({"emit", "choice", "stop", "pause", "retry", "error", "ended"})
 
 _VERBS: Final = {
     "read": "Read",

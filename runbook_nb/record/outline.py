@@ -26,7 +26,6 @@ from runbook_nb.record.structure import StructureNode, branch_badge
 from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
-    from runbook_nb.record.projection import WalkRow
     from runbook_nb.record.run import Run
     from runbook_nb.record.walk import Walk
 
@@ -227,16 +226,16 @@ def run_card(run: Run) -> Card:
 
 
 def _heading(run: Run) -> Cell:
-    last = _last(run)
+    place = run.ended_at
     words = _ENDED.get(run.status, "Ended")
-    return words if last is None else f"{words} at {show(last.stage or last.stage_id)}"
+    return words if place is None else f"{words} at {show(place['stage'] or place['stage_id'])}"
 
 
 def _ended(run: Run) -> Cell:
     """Say why a run that gave no answer ended: the error with its stage, or the open question."""
-    last = _last(run)
+    place = run.ended_at
     if run.error is not None:
-        where = () if last is None else ("in stage", Data(value=last.stage_id))
+        where = () if place is None else ("in stage", Data(value=place["stage_id"]))
         said: tuple[Any, ...] = (Data(value=run.error.get("type") or "error", tone="code"), *where)
         message = run.error.get("message")
         return (*said, ":", Data(value=message)) if message else said
@@ -246,11 +245,5 @@ def _ended(run: Run) -> Cell:
 
 
 def _where(run: Run) -> str:
-    last = _last(run)
-    return "" if last is None else f" at {show(last.stage_id)}"
-
-
-def _last(run: Run) -> WalkRow | None:
-    """Give the row that tells of the end, where it names a stage."""
-    ends = [row for row in run.walk if row.type in ("error", "pause")]
-    return ends[-1] if ends and ends[-1].stage_id else None
+    place = run.ended_at
+    return "" if place is None else f" at {show(place['stage_id'])}"

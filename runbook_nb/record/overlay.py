@@ -143,6 +143,23 @@ class Overlay:
     edges: Counter[tuple[str, str]] = field(default_factory=Counter)
     fan_outs: dict[str, list[int]] = field(default_factory=dict)
 
+    def served(self, redactor: Redactor) -> Overlay:
+        """Give the same counts under keys as a policy lets them be seen."""
+        text = redactor.text
+        served = Overlay(
+            causes={(text(k), text(w)): causes for (k, w), causes in self.causes.items()},
+            fan_outs={text(key): sums for key, sums in self.fan_outs.items()},
+        )
+        for key, times in self.runs.items():
+            served.runs[text(key)] += times
+        for key, times in self.failed.items():
+            served.failed[text(key)] += times
+        for (key, word), times in self.routes.items():
+            served.routes[text(key), text(word)] += times
+        for (source, target), times in self.edges.items():
+            served.edges[text(source), text(target)] += times
+        return served
+
 
 def overlay_of(
     log: Log, redactor: Redactor, only: tuple[FanOut, int, str] | None = None
@@ -159,7 +176,7 @@ def overlay_of(
             counter.track(
                 facts_of(log, shape), fan.values, [fan.offsets[index]], template_path(only)
             )
-    return overlay
+    return overlay.served(redactor) if redactor.knows_secrets else overlay
 
 
 def template_path(only: tuple[FanOut, int, str] | None) -> str:
@@ -191,7 +208,7 @@ class _Counter:
         overlay, times = self.overlay, len(offsets)
         last: list[tuple[str, int]] = []
         key = ""
-        for event in facts.events:
+        for place, event in enumerate(facts.events):
             code = event.code
             if code.kind == "stage":
                 key = f"{prefix}{code.stage.id}"
@@ -202,7 +219,8 @@ class _Counter:
             elif code.kind == "error":
                 overlay.failed[key] += times
             elif code.path is not None:
-                self.decision(key, code.path, values, offsets, event.at)
+                word = code.path.branch or _rerouted(facts, place)
+                self.decision((key, word), code.path, values, offsets, event.at)
             elif code.kind == "choice":
                 overlay.routes[key, code.key or ""] += times
             elif code.kind == "fan_out":
@@ -243,13 +261,12 @@ class _Counter:
 
     def decision(
         self,
-        key: str,
+        route: tuple[str, str],
         path: DecisionPath,
         values: Sequence[Any],
         offsets: Sequence[int],
         at: int,
     ) -> None:
-        route = (key, path.branch or "")
         self.overlay.routes[route] += len(offsets)
         causes = self.overlay.causes.setdefault(route, [])
         cause = next((c for c in causes if _alike(c.path, path)), None)
@@ -275,6 +292,12 @@ class _Counter:
                 met.add(self.redactor.scrub(values[offset + position]))
 
 
+def _rerouted(facts: ShapeFacts, place: int) -> str:
+    """Give the way a decision went that named none: its decider's own default, if any."""
+    following = facts.events[place + 1].code if place + 1 < len(facts.events) else None
+    return (following.key or "") if following is not None and following.kind == "route" else ""
+
+
 def _alike(a: DecisionPath, b: DecisionPath) -> bool:
     return (
         a.via == b.via
@@ -283,15 +306,6 @@ def _alike(a: DecisionPath, b: DecisionPath) -> bool:
         and a.unreadable == b.unreadable
         and a.rules == b.rules
     )
-
-
-def rules_for(log: Log, decider: str) -> Iterator[Any]:
-    """Yield the rule sets that judged at a decider, by its stage id, each once."""
-    met: dict[int, Any] = {}
-    for code in log.codes:
-        if code.path is not None and code.stage.id == decider:
-            met.setdefault(id(code.path.rules), code.path.rules)
-    return iter(met.values())
 
 
 class Declared(NamedTuple):

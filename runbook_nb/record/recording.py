@@ -93,28 +93,28 @@ def subflow_results(run: Run) -> dict[str, Any]:
             continue
         path = branch_path(prefix, fan.stage.id, index)
         facts, offset = facts_of(run.log, shape), fan.offsets[index]
-        values = fan.values[offset : offset + run_width(run, shape.codes)]
-        out[path] = {
-            "subflowId": path,
-            "subflowName": f"{fan.stage.name} [{index}]",
-            "parentStageId": f"{prefix}{fan.stage.id}",
+        text = run.redactor.text
+        state = run.redactor.served(state_after(facts, fan.values, offset))
+        out[text(path)] = {
+            "subflowId": text(path),
+            "subflowName": text(f"{fan.stage.name} [{index}]"),
+            "parentStageId": text(f"{prefix}{fan.stage.id}"),
             "status": fan.status(index),
             "treeContext": {
-                "globalContext": to_wire(run.redactor.served(state_after(facts, values))),
+                "globalContext": to_wire(state),
                 "history": to_wire(
                     [
                         commit.to_dict()
                         for commit in commits_of(
-                            run.log, shape.codes, values, run.redactor, f"{path}/"
+                            run.log,
+                            shape.codes,
+                            fan.values,
+                            run.redactor,
+                            f"{path}/",
+                            offset=offset,
                         )
                     ]
                 ),
             },
         }
     return out
-
-
-def run_width(run: Run, codes: tuple[int, ...]) -> int:
-    """Count the values that go with a sequence of codes."""
-    table = run.log.codes
-    return sum(run.log.width(table[number]) for number in codes)

@@ -9,20 +9,18 @@ When in doubt more is hidden, not less.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
+from runbook_nb._json import plain_scalar
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
-
-#: What stands for a scrubbed value, in every view.
-PLACEHOLDER: Final = "[REDACTED]"
-
-#: Secret texts of at least this many characters are scrubbed wherever they reappear. Shorter
-#: ones would blot out ordinary words.
-MIN_SECRET: Final = 6
+from runbook_nb.record.secrets import MIN_SECRET, PLACEHOLDER, Secrets
+from runbook_nb.rules.decision import Decision, Selection
 
 _STEP = re.compile(r"[^.\[\]]+|\[\*\]|\[\d+\]")
 
@@ -40,7 +38,8 @@ class Redact(Immutable):
     fields : mapping of str to tuple of str
         For a state key, dotted paths inside its value.
     paths : tuple of str
-        Paths from the top, with ``[*]`` for every item of a list (``rows[*].token``).
+        Paths from the top, with ``[*]`` for every item of a list (``rows[*].token``). What lies
+        behind a ``[*]`` is hidden from the top too, where a fan-out branch loads its item.
     values : tuple of str
         Literal secrets, hidden wherever they occur in a text.
     emits : tuple of str
@@ -57,7 +56,7 @@ class Redact(Immutable):
     patterns: tuple[str, ...] = ()
     fields: Mapping[str, tuple[str, ...]] | None = None
     paths: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] = field(default=(), repr=False)
     emits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -127,10 +126,14 @@ def as_redact(given: Redact | Mapping[str, Any] | None) -> Redact | None:
     return Redact(**given)
 
 
+#: A path through a value, or what is left of one.
+Path = tuple[str, ...]
+
+
 class Redactor:
     """A policy made ready for one run.
 
-    With no policy everything passes unchanged.
+    With no policy everything passes unchanged. What cannot be looked into is hidden whole.
     """
 
     __slots__ = ("_emits", "_keys", "_paths", "_patterns", "_secrets", "active")
@@ -146,9 +149,13 @@ class Redactor:
             paths.extend((key, *_steps(path)) for path in inner)
             # A field may also be spelt as one literal key that holds dots.
             paths.extend((key, path) for path in inner if "." in path)
-        self._paths = tuple(paths)
-        found = {*policy.values, *secrets}
-        self._secrets = tuple(sorted(found, key=lambda text: (-len(text), text)))
+        for path in list(paths):
+            # A branch has its item under ``item``, and often loads it into its state.
+            for place, step in enumerate(path):
+                if step == "[*]" and path[place + 1 :]:
+                    paths += [path[place + 1 :], ("item", *path[place + 1 :])]
+        self._paths: tuple[Path, ...] = tuple(dict.fromkeys(paths))
+        self._secrets = Secrets((*policy.values, *secrets))
 
     def knowing(self, secrets: Iterable[str]) -> Redactor:
         """Give the same policy, made to know more secret texts.
@@ -161,26 +168,33 @@ class Redactor:
         more = object.__new__(Redactor)
         for name in self.__slots__:
             setattr(more, name, getattr(self, name))
-        found = {*self._secrets, *secrets}
-        more._secrets = tuple(sorted(found, key=lambda text: (-len(text), text)))
+        more._secrets = self._secrets.with_more(secrets)
         return more
 
     # -- asking ----------------------------------------------------------------------------
 
+    @property
+    def knows_secrets(self) -> bool:
+        """Whether there is any secret text to look for."""
+        return bool(self._secrets)
+
     def hides_key(self, key: str) -> bool:
-        """Say whether the value under a name is hidden."""
+        """Say whether the value under a name is hidden, whole or in part."""
         if not self.active:
             return False
-        if key in self._keys or any(pattern.search(key) for pattern in self._patterns):
+        if self._named(key) or any(path[0] == key for path in self._paths):
             return True
         return "." in key and self._hides_path(key)
+
+    def _named(self, key: str) -> bool:
+        return key in self._keys or any(pattern.search(key) for pattern in self._patterns)
 
     def _hides_path(self, dotted: str) -> bool:
         # A rule may read "conn.password": it is hidden when any of its parts is, or its path is.
         parts = tuple(dotted.split("."))
-        if any(self.hides_key(part) for part in parts):
+        if any(self._named(part) for part in parts):
             return True
-        return any(_matches(path, parts[: len(path)]) for path in self._paths)
+        return any(_matches(path[: len(parts)], parts[: len(path)]) for path in self._paths)
 
     def hides_emit(self, name: str) -> bool:
         """Say whether the payload of an event is hidden."""
@@ -190,130 +204,201 @@ class Redactor:
 
     def scrub(self, value: Any) -> Any:
         """Hide named keys at any depth and secret texts anywhere in a value."""
-        return self._served(value, ()) if self.active else value
+        return self._whole(value, ()) if self.active else value
 
     def served(self, state: Mapping[str, Any]) -> Any:
         """Give the served form of a whole state or input, where paths apply from the top."""
-        if not self.active:
-            return state
-        return self._served(state, self._paths)
+        return self._whole(state, self._paths) if self.active else state
 
     def value(self, key: str, value: Any) -> Any:
         """Give the served form of the value of one state key."""
         if not self.active:
             return value
-        return self.served(FrozenDict({key: value}))[key]
+        return self.under(key, value, self._paths)
 
-    def text(self, text: str) -> str:
-        """Hide secret texts inside a text."""
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, PLACEHOLDER)
-        return text
+    def under(self, key: str, value: Any, paths: Sequence[Path] = (), top: bool = False) -> Any:
+        """Give the served form of what stands under a key, where paths go on from there.
 
-    def _served(self, value: Any, paths: Sequence[tuple[str, ...]]) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if value.__class__ in ATOMS:
-            return value
-        if isinstance(value, Mapping):
-            return FrozenDict(
-                {
-                    self.text(key) if isinstance(key, str) else key: self._entry(
-                        str(key), item, paths
-                    )
-                    for key, item in value.items()
-                }
-            )
-        if isinstance(value, Sequence) and not isinstance(value, bytes):
-            items = [
-                self._entry(f"[{index}]", item, paths, in_list=True)
-                for index, item in enumerate(value)
-            ]
-            return tuple(items) if type(value) is tuple else FrozenList(items)
-        if isinstance(value, set | frozenset):
-            return frozenset(self._served(item, ()) for item in value)
-        return self._served_object(value, paths)
-
-    def _served_object(self, value: Any, paths: Sequence[tuple[str, ...]]) -> Any:
-        # A frame, a slot, a dataclass: what can say itself as data is scrubbed as data, anything
-        # else cannot be looked into and is hidden whole.
-        from runbook_nb._json import plain_scalar
-
-        plain = plain_scalar(value)
-        if plain is not value or isinstance(value, int | float):
-            return self._served(plain, paths) if plain is not value else value
-        to_dict = getattr(value, "to_dict", None)
-        if callable(to_dict):
-            try:
-                data = to_dict("records") if hasattr(value, "columns") else to_dict()
-            except Exception:  # whatever a foreign object does, nothing of it may leak
-                return PLACEHOLDER
-            return self._served(data, paths)
-        return PLACEHOLDER
-
-    def _entry(
-        self, key: str, item: Any, paths: Sequence[tuple[str, ...]], in_list: bool = False
-    ) -> Any:
-        if not in_list and (
-            key in self._keys or any(pattern.search(key) for pattern in self._patterns)
-        ):
+        With ``top`` the paths of the policy apply inside it from their beginning too.
+        """
+        if self._named(key):
             return PLACEHOLDER
-        following = []
+        following = list(self._paths) if top else []
         for path in paths:
-            if path[0] == key or (in_list and path[0] == "[*]"):
+            if path[0] == key:
                 if len(path) == 1:
                     return PLACEHOLDER
                 following.append(path[1:])
-        return self._served(item, following)
+        return self._whole(value, following)
+
+    def text(self, text: str) -> str:
+        """Hide secret texts inside a text."""
+        return self._secrets.hide(text) if self._secrets else text
+
+    def texts(self, value: Any) -> Any:
+        """Hide secret texts in plain data whose names are ours, not the author's."""
+        if not self._secrets:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return FrozenDict({self.texts(key): self.texts(item) for key, item in value.items()})
+        if isinstance(value, list | tuple):
+            items = map(self.texts, value)
+            return tuple(items) if isinstance(value, tuple) else FrozenList(items)
+        return value
+
+    def _whole(self, value: Any, paths: Sequence[Path]) -> Any:
+        try:
+            return self._served(value, paths)
+        except RecursionError:  # too deep to be looked through
+            return PLACEHOLDER
+
+    def _served(self, value: Any, paths: Sequence[Path]) -> Any:
+        if isinstance(value, str):
+            # A member of an enumeration stays one unless it holds a secret.
+            plain = str(value.value) if isinstance(value, Enum) else value
+            scrubbed = self.text(plain)
+            return value if scrubbed == plain else scrubbed
+        if isinstance(value, bytes | bytearray):
+            return PLACEHOLDER if self._secrets.are_in_bytes(bytes(value)) else value
+        if value.__class__ in ATOMS:
+            return value
+        if isinstance(value, Mapping):
+            return self._mapping(value, paths)
+        serve = getattr(value, "served_by", None)
+        if isinstance(value, Immutable) and callable(serve):
+            return serve(self, paths)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            parts = zip(value._fields, value, strict=True)
+            return type(value)(*(self._entry(name, item, paths) for name, item in parts))
+        if isinstance(value, Sequence):
+            items = [self._item(index, item, paths) for index, item in enumerate(value)]
+            return tuple(items) if type(value) is tuple else FrozenList(items)
+        if isinstance(value, set | frozenset):
+            return frozenset(_hashable(self._served(item, ())) for item in value)
+        return self._object(value, paths)
+
+    def _mapping(self, value: Mapping[Any, Any], paths: Sequence[Path]) -> FrozenDict:
+        return FrozenDict(
+            {
+                _hashable(self._served(key, ())): self._entry(str(key), item, paths)
+                for key, item in value.items()
+            }
+        )
+
+    def _object(self, value: Any, paths: Sequence[Path]) -> Any:
+        # What can say itself as data is scrubbed as data; what cannot be looked into is hidden.
+        if isinstance(value, Decision | Selection):
+            return type(value)(value.path, value.values, self)
+        if isinstance(value, Enum):
+            inner = self._served(value.value, ())
+            return value if inner == value.value else inner
+        plain = plain_scalar(value)
+        if plain is not value:
+            return self._served(plain, paths)
+        if isinstance(value, int | float):
+            return value
+        data = _as_data(value)
+        name = getattr(value, "name", None)
+        if data is None or (isinstance(name, str) and self._named(name)):
+            return PLACEHOLDER
+        return self._served(data[0], paths)
+
+    def _entry(self, key: str, item: Any, paths: Sequence[Path]) -> Any:
+        if self._named(key):
+            return PLACEHOLDER
+        return self._further(item, (path[1:] for path in paths if path[0] == key))
+
+    def _item(self, index: int, item: Any, paths: Sequence[Path]) -> Any:
+        here = ("[*]", f"[{index}]")
+        return self._further(item, (path[1:] for path in paths if path[0] in here))
+
+    def _further(self, item: Any, paths: Iterable[Path]) -> Any:
+        following = list(paths)
+        return self._served(item, following) if all(following) else PLACEHOLDER
 
     # -- learning --------------------------------------------------------------------------
 
-    def secrets_in(self, value: Any, paths: Sequence[tuple[str, ...]] | None = None) -> set[str]:
-        """Collect the secret texts of a state or input: those under a hidden name or path."""
+    def secrets_in(
+        self, value: Any, paths: Sequence[Path] | None = None, *, any_item: bool = False
+    ) -> set[str]:
+        """Collect the secret texts of a state or input: those under a hidden name or path.
+
+        With ``any_item`` a numbered path means every item of its list.
+        """
         found: set[str] = set()
         if self.active:
-            self._learn(value, self._paths if paths is None else paths, False, found)
+            with suppress(RecursionError):  # such a value is hidden whole when served
+                following = self._paths if paths is None else paths
+                found.update(self._learnt(value, following, False, any_item))
         return found
 
-    def _learn(
-        self, value: Any, paths: Sequence[tuple[str, ...]], hidden: bool, found: set[str]
-    ) -> None:
+    def _learnt(
+        self, value: Any, paths: Sequence[Path], hidden: bool, any_item: bool
+    ) -> Iterator[str]:
         if isinstance(value, str):
             if hidden and len(value) >= MIN_SECRET:
-                found.add(value)
-        elif isinstance(value, Mapping):
-            for key, item in value.items():
+                yield str(value.value) if isinstance(value, Enum) else value
+            return
+        if isinstance(value, bytes | bytearray) or value.__class__ in ATOMS:
+            return
+        entries = _entries(value)
+        if entries is not None:
+            for key, item in entries:
                 word = str(key)
-                now = hidden or word in self._keys or any(p.search(word) for p in self._patterns)
-                self._learn_entry(word, item, paths, now, found)
-        elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes):
+                now, rest = _followed(paths, word)
+                yield from self._learnt(item, rest, hidden or now or self._named(word), any_item)
+        elif isinstance(value, Immutable) and hasattr(value, "served_by"):
+            # Slots: what they hold was recorded when it came about; only a name hides more.
+            if hidden or paths:
+                yield from self._learnt([one.to_dict() for one in value], paths, hidden, any_item)  # type: ignore[attr-defined]
+        elif isinstance(value, Sequence | set | frozenset):
             for index, item in enumerate(value):
-                self._learn_entry(f"[{index}]", item, paths, hidden, found)
-        elif value.__class__ not in ATOMS and callable(getattr(value, "to_dict", None)):
-            try:
-                data = value.to_dict("records") if hasattr(value, "columns") else value.to_dict()
-            except Exception:  # such an object is hidden whole when served
-                return
-            self._learn(data, paths, hidden, found)
-
-    def _learn_entry(
-        self,
-        key: str,
-        item: Any,
-        paths: Sequence[tuple[str, ...]],
-        hidden: bool,
-        found: set[str],
-    ) -> None:
-        following = []
-        for path in paths:
-            if path[0] == key or (key.startswith("[") and path[0] == "[*]"):
-                hidden = hidden or len(path) == 1
-                following.append(path[1:])
-        self._learn(item, [path for path in following if path], hidden, found)
+                here = [p for p in paths if p[0] in ("[*]", f"[{index}]") or any_item]
+                now = any(len(path) == 1 for path in here)
+                rest = [path[1:] for path in here if len(path) > 1]
+                yield from self._learnt(item, rest, hidden or now, any_item)
+        else:
+            data = _as_data(value)
+            if data is not None:
+                yield from self._learnt(data[0], paths, hidden, any_item)
 
 
-def _steps(path: str) -> tuple[str, ...]:
+def _entries(value: Any) -> Iterable[tuple[Any, Any]] | None:
+    """Give the named parts of a mapping or a named tuple; None for anything else."""
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return zip(value._fields, value, strict=True)
+    return None
+
+
+def _as_data(value: Any) -> tuple[Any] | None:
+    """Have an object say itself as data; None when it cannot, whatever a foreign object does."""
+    to_dict = getattr(value, "to_dict", None)
+    if not callable(to_dict):
+        return None
+    try:
+        return (to_dict("records") if hasattr(value, "columns") else to_dict(),)
+    except Exception:
+        return None
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return PLACEHOLDER
+    return value
+
+
+def _followed(paths: Sequence[Path], word: str) -> tuple[bool, list[Path]]:
+    here = [path for path in paths if path[0] == word]
+    return any(len(path) == 1 for path in here), [path[1:] for path in here if len(path) > 1]
+
+
+def _steps(path: str) -> Path:
     return tuple(_STEP.findall(path))
 
 
@@ -322,3 +407,6 @@ def _matches(path: Sequence[str], parts: Sequence[str]) -> bool:
         step in (part, f"[{part}]") or (step == "[*]" and part.isdigit())
         for step, part in zip(path, parts, strict=True)
     )
+
+
+__all__ = ["MIN_SECRET", "PLACEHOLDER", "Redact", "Redactor", "as_redact"]

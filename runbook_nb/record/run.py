@@ -16,7 +16,7 @@ from runbook_nb._text import counted, did_you_mean
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
-from runbook_nb.record.log import FanOut, Log, Track
+from runbook_nb.record.log import WIDTHS, Event, FanOut, Log, Track
 from runbook_nb.record.redact import Redact, Redactor
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.structure import Structure
@@ -36,12 +36,8 @@ class Run(Renderable):
 
     Attributes
     ----------
-    name : str
-        The procedure's name.
     status : str
         One of `RUN_STATUSES`; ``ok`` also after ``scope.stop``.
-    structure : Structure
-        What could have happened, with the branch charts the run met.
 
     Examples
     --------
@@ -64,17 +60,19 @@ class Run(Renderable):
         policy: Redact | None = None,
         error: FrozenDict | None = None,
         pause: FrozenDict | None = None,
+        ended_at: FrozenDict | None = None,
     ) -> None:
-        self.name = name
         self.status = status
-        self.structure = structure
         self.policy = policy
+        self._name = name
+        self._structure = structure
         self._args = args
         self._log = log
         self._state = FrozenDict(raw_state)
         self._result = raw_result
         self._error = error
         self._pause = pause
+        self._ended_at = ended_at
 
     # -- served views ----------------------------------------------------------------------
 
@@ -85,35 +83,60 @@ class Run(Renderable):
         if not plain.active:
             return plain
         secrets = plain.secrets_in(self._args)
-        for state in self._states():
-            secrets |= plain.secrets_in(state)
+        for state, any_item in self._states():
+            secrets |= plain.secrets_in(state, any_item=any_item)
         return Redactor(self.policy, secrets)
 
-    def _states(self) -> Iterator[Mapping[str, Any]]:
-        """Every value that was ever written or emitted, under its key, and every item."""
-        tracks: list[tuple[Track | FanOut, Any]] = [(self._log.root, None)]
-        yield self._state
+    def _states(self) -> Iterator[tuple[Any, bool]]:
+        """Every value that was ever written, emitted, given or asked, under its key, every item.
+
+        With each: whether it is one item of a list that stands for all of them.
+        """
+        yield self._state, False
+        for loose in (self._result, self._pause):
+            if loose is not None:
+                yield loose, False
+        tracks: list[Track | FanOut] = [self._log.root]
         while tracks:
-            track, _ = tracks.pop()
+            track = tracks.pop()
             if isinstance(track, Track):
                 yield from self._values_in(track.codes, track.values, 0, tracks)
                 continue
             for item in track.items:
-                yield FrozenDict(item=item)
+                yield FrozenDict(item=item), False
                 if isinstance(item, Mapping):
-                    yield item
+                    yield item, False
             for index, shape in track.begun():
                 yield from self._values_in(shape.codes, track.values, track.offsets[index], tracks)
 
     def _values_in(
-        self, codes: Any, values: Any, offset: int, tracks: list[tuple[Any, Any]]
-    ) -> Iterator[Mapping[str, Any]]:
+        self, codes: Any, values: Any, offset: int, tracks: list[Track | FanOut]
+    ) -> Iterator[tuple[Any, bool]]:
         for event in self._log.events(codes):
-            kind = event.code.kind
+            kind, key = event.code.kind, event.code.key
+            value: Any = None if event.code.path is not None else _value_at(values, offset, event)
             if kind == "fan_out":
-                tracks.append((values[offset + event.at], None))
-            elif kind in ("write", "update", "append", "emit") and event.code.key is not None:
-                yield {event.code.key: values[offset + event.at]}
+                tracks.append(value)
+            elif kind in ("write", "update", "emit"):
+                yield {key: value}, False
+            elif kind == "append":
+                yield {key: (value,)}, True
+            elif kind in ("result", "choice"):
+                yield value, False
+
+    @property
+    def name(self) -> str:
+        """The procedure's name."""
+        return self.redactor.text(self._name)
+
+    @property
+    def structure(self) -> Structure:
+        """What could have happened, with the branch charts the run met, served."""
+        if not self.redactor.knows_secrets:
+            return self._structure
+        written = self._structure.to_dict()
+        served = self.redactor.texts(written)
+        return self._structure if served == written else Structure.from_dict(served)
 
     @cached_property
     def args(self) -> Any:
@@ -128,12 +151,28 @@ class Run(Renderable):
     @property
     def result(self) -> Any:
         """What the last stage returned, served."""
+        if isinstance(self._result, Mapping):
+            return self.redactor.served(self._result)
         return self.redactor.scrub(self._result)
 
     @property
     def error(self) -> Mapping[str, Any] | None:
         """The error that ended the run, as name, message, code and causes; None when none did."""
-        return None if self._error is None else self.redactor.scrub(self._error)
+        return None if self._error is None else self.redactor.texts(self._error)
+
+    @property
+    def pause(self) -> Mapping[str, Any] | None:
+        """What a paused run asked, as ``reason`` and ``expects``, served; None unless paused."""
+        return None if self._pause is None else self.redactor.scrub(self._pause)
+
+    @property
+    def ended_at(self) -> Mapping[str, Any] | None:
+        """Where a run that did not end ``ok`` ended.
+
+        As ``stage``, ``stage_id`` and ``runtime_stage_id``, served; the last is None where the
+        run ended before the stage began. None when no stage can be named.
+        """
+        return None if self._ended_at is None else self.redactor.texts(self._ended_at)
 
     @cached_property
     def walk(self) -> Walk:
@@ -180,15 +219,12 @@ class Run(Renderable):
                 where=stage_id,
                 fix=did_you_mean(stage_id, ran),
             )
-        return Slots(ran[stage_id])
+        return Slots(ran[stage_id], self.redactor)
 
     def rule_sets(self) -> list[Any]:
         """Every rule set that judged in this run, each once, in order of first judging."""
-        met: dict[int, Any] = {}
-        for code in self._log.codes:
-            if code.path is not None:
-                met.setdefault(id(code.path.rules), code.path.rules)
-        return list(met.values())
+        first, _ = self.walk.decision_paths()
+        return list(dict.fromkeys(path.rules for _, path in first))
 
     # -- leaving the process ---------------------------------------------------------------
 
@@ -229,8 +265,13 @@ class Run(Renderable):
         return self._args, self._state, self._result
 
     @property
-    def pause(self) -> FrozenDict | None:
-        """What a paused run asked: ``reason`` and ``expects``."""
+    def raw_ended_at(self) -> FrozenDict | None:
+        """Where the run ended, as it is; not served."""
+        return self._ended_at
+
+    @property
+    def raw_pause(self) -> FrozenDict | None:
+        """What a paused run asked, as it is; not served."""
         return self._pause
 
     def branch_shapes(self, fan: FanOut) -> Iterator[tuple[int, Any]]:
@@ -242,6 +283,10 @@ class Run(Renderable):
         """Say how far the run came."""
         steps = counted(self.steps_executed, "step")
         return f"{self.status}, {steps}"
+
+
+def _value_at(values: Any, offset: int, event: Event) -> Any:
+    return values[offset + event.at] if WIDTHS[event.code.kind] else None
 
 
 class NoSuchFanOut(RunbookError, LookupError):

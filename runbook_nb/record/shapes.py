@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb.record.log import Code, Event, Log, Shape
+from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 
 _STATE_CODES = frozenset({"write", "update", "append", "delete"})
 
@@ -26,6 +26,8 @@ class ShapeFacts:
         Every code with the position of its values and the executed stage it belongs to.
     executions : int
         How many stages were executed.
+    rows : int
+        How many rows of a walk it makes, fan-outs left out.
     changes : tuple of Event
         The events that change state, in order.
     plain_writes : mapping or None
@@ -33,6 +35,8 @@ class ShapeFacts:
         order. None when the state must be replayed.
     decision : Event or None
         The last decision or choice of a branch.
+    route : str or None
+        The way it went.
     result, stop, error : Event or None
         What the last stage returned; that the chart was stopped on purpose; what failed last.
     fan_outs : tuple of Event
@@ -41,9 +45,11 @@ class ShapeFacts:
 
     events: tuple[Event, ...]
     executions: int
+    rows: int
     changes: tuple[Event, ...]
     plain_writes: dict[str, int] | None
     decision: Event | None
+    route: str | None
     result: Event | None
     stop: Event | None
     error: Event | None
@@ -69,12 +75,19 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     def last(*kinds: str) -> Event | None:
         return next((e for e in reversed(events) if e.code.kind in kinds), None)
 
+    decision = last("decision", "choice")
+    way = last("decision", "choice", "route")
+    route = None
+    if way is not None:
+        route = way.code.key if way.code.path is None else way.code.path.branch
     return ShapeFacts(
         events=events,
         executions=sum(1 for event in events if event.code.kind == "stage"),
+        rows=sum(1 for event in events if event.code.kind in ROW_TYPES),
         changes=changes,
         plain_writes=plain,
-        decision=last("decision", "choice"),
+        decision=decision,
+        route=route,
         result=last("result"),
         stop=last("stop"),
         error=last("error"),
@@ -82,8 +95,21 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     )
 
 
-def apply_change(state: dict[str, Any], code: Code, value: Any) -> None:
+def apply_change(
+    state: dict[str, Any], code: Code, value: Any, growing: set[str] | None = None
+) -> None:
     """Apply one recorded change to a state: the law of every replay.
+
+    Parameters
+    ----------
+    state : dict
+        Changed in place.
+    code : Code
+    value : object
+        What goes with it.
+    growing : set of str, optional
+        Keys whose list nobody has seen yet: appending to it needs no copy. Empty it whenever the
+        state is looked at.
 
     Examples
     --------
@@ -93,12 +119,20 @@ def apply_change(state: dict[str, Any], code: Code, value: Any) -> None:
     {'a': {'x': 1, 'y': 2}}
     """
     key = code.key or ""
+    if code.kind == "append":
+        if growing is not None and key in growing:
+            list.append(state[key], value)
+            return
+        state[key] = FrozenList([*state.get(key, ()), value])
+        if growing is not None:
+            growing.add(key)
+        return
+    if growing is not None:
+        growing.discard(key)
     if code.kind == "write":
         state[key] = value
     elif code.kind == "update":
         state[key] = freeze(deep_merge(state.get(key), value), key)
-    elif code.kind == "append":
-        state[key] = FrozenList([*state.get(key, ()), value])
     else:
         state.pop(key, None)
 
@@ -108,7 +142,8 @@ def state_after(facts: ShapeFacts, values: Sequence[Any], offset: int = 0) -> Fr
     if facts.plain_writes is not None:
         return FrozenDict({key: values[offset + at] for key, at in facts.plain_writes.items()})
     state: dict[str, Any] = {}
+    growing: set[str] = set()
     for event in facts.changes:
         value = None if event.code.kind == "delete" else values[offset + event.at]
-        apply_change(state, event.code, value)
+        apply_change(state, event.code, value, growing)
     return FrozenDict(state)

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import visible
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
 from runbook_nb.rules.evaluate import Decision
+
+if TYPE_CHECKING:
+    from runbook_nb.record.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,28 @@ class Slot(Immutable):
 
 
 class Slots(Sequence[Slot], Immutable):
-    """The slots of one fan-out, as a sequence that cannot be changed."""
+    """The slots of one fan-out, as a sequence that cannot be changed.
 
-    __slots__ = ("fan_out",)
+    With a redactor each slot is served: what its policy hides is not in it.
+    """
 
-    def __init__(self, fan_out: FanOut) -> None:
+    __slots__ = ("_paths", "_redactor", "fan_out")
+
+    def __init__(
+        self, fan_out: FanOut, redactor: Redactor | None = None, paths: Sequence[Any] = ()
+    ) -> None:
         self.fan_out = fan_out
+        self._redactor = redactor if redactor is not None and redactor.active else None
+        self._paths = paths
+
+    def served_by(self, redactor: Redactor, paths: Sequence[Any]) -> Slots:
+        """Give the same slots, served; ``paths`` go on from the list of them."""
+        return Slots(self.fan_out, redactor, paths)
+
+    def _slot(self, index: int) -> Slot:
+        if self._redactor is None:
+            return slot_of(self.fan_out, index)
+        return served_slot(self.fan_out, index, self._redactor, self._paths)
 
     def __len__(self) -> int:
         return len(self.fan_out)
@@ -70,17 +90,17 @@ class Slots(Sequence[Slot], Immutable):
     def __getitem__(self, index: slice) -> list[Slot]: ...
     def __getitem__(self, index: int | slice) -> Slot | list[Slot]:
         if isinstance(index, slice):
-            return [slot_of(self.fan_out, i) for i in range(len(self))[index]]
+            return [self._slot(i) for i in range(len(self))[index]]
         try:
             place = range(len(self))[index]
         except IndexError:
             raise IndexError(
                 f"there is no slot {index}; the fan-out had {len(self)} items"
             ) from None
-        return slot_of(self.fan_out, place)
+        return self._slot(place)
 
     def __iter__(self) -> Iterator[Slot]:
-        return (slot_of(self.fan_out, i) for i in range(len(self)))
+        return (self._slot(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):
@@ -110,6 +130,36 @@ def slot_of(fan: FanOut, index: int) -> Slot:
         value=value_of(fan, index),
         sentence=None if decision is None else decision.sentence,
     )
+
+
+def served_slot(
+    fan: FanOut, index: int, redactor: Redactor, paths: Sequence[tuple[str, ...]]
+) -> Slot:
+    """Make the slot of one item as a policy lets it be seen."""
+    slot = slot_of(fan, index)
+    here = [path[1:] for path in paths if path[0] in ("[*]", f"[{index}]")]
+    if not all(here):
+        hidden = None if slot.value is None else PLACEHOLDER
+        return Slot(index, PLACEHOLDER, slot.status, value=hidden)
+    decision = decision_of(fan, index, redactor) if slot.sentence is not None else None
+    return Slot(
+        index,
+        redactor.under("item", slot.item, here, top=True),
+        slot.status,
+        value=None if slot.value is None else redactor.under("value", slot.value, here, top=True),
+        reason=None if slot.reason is None else redactor.text(slot.reason),
+        sentence=None if decision is None else redactor.text(decision.sentence),
+    )
+
+
+def served_subject(fan: FanOut, index: int, redactor: Redactor) -> Any:
+    """Give what names an item, as a policy lets it be seen; None when nothing does."""
+    subject = fan.subject_of(index)
+    if subject is None:
+        return None
+    if isinstance(fan.items[index], dict) and redactor.hides_key(str(fan.subject)):
+        return PLACEHOLDER
+    return redactor.scrub(subject)
 
 
 def value_of(fan: FanOut, index: int) -> Any:

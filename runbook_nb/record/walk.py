@@ -11,19 +11,28 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._text import did_you_mean, show
 from runbook_nb._view import Card
-from runbook_nb.errors import RunbookError
-from runbook_nb.record.log import Event, FanOut, Log, StageRef
+from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
 from runbook_nb.record.narrative import fork_words, row_words
+from runbook_nb.record.places import (
+    Entry,
+    Part,
+    RecordedDecision,
+    SubjectNotFound,
+    branch_path,
+    runtime_id,
+    same_subject,
+)
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk, WalkRow
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.slots import served_subject
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules.evaluate import Decision, DecisionPath
 
@@ -32,61 +41,8 @@ if TYPE_CHECKING:
 
     from runbook_nb.render.flowchart import Flowchart
 
-_ROW_TYPES: Final = {
-    "stage": ("stage", 0),
-    "read": ("step", 1),
-    "write": ("step", 1),
-    "update": ("step", 1),
-    "append": ("step", 1),
-    "delete": ("step", 1),
-    "emit": ("emit", 1),
-    "decision": ("condition", 1),
-    "choice": ("condition", 1),
-    "stop": ("break", 0),
-    "pause": ("pause", 0),
-    "retry": ("retry", 1),
-    "error": ("error", 0),
-}
-
-
-def runtime_id(prefix: str, stage_id: str, execution: int) -> str:
-    """Name one execution of a stage: ``[path/]stage#n``.
-
-    Examples
-    --------
-    >>> runtime_id("per-subject~3/", "load", 0)
-    'per-subject~3/load#0'
-    """
-    return f"{prefix}{stage_id}#{execution}"
-
-
-def branch_path(prefix: str, stage_id: str, index: int) -> str:
-    """Name a branch of a fan-out: ``[path/]stage~n``."""
-    return f"{prefix}{stage_id}~{index}"
-
-
-class _Entry(NamedTuple):
-    """A row before its text is made."""
-
-    type: str
-    depth: int
-    stage: StageRef | None
-    prefix: str
-    execution: int
-    event: Event | None = None
-    values: Sequence[Any] = ()
-    offset: int = 0
-    note: str = ""
-
-
-class RecordedDecision(NamedTuple):
-    """A decision with its place: the stage, the execution, and the subject of its branch."""
-
-    decision: Decision
-    stage: StageRef
-    runtime_stage_id: str
-    subject: Any
-    item: int | None
+#: Rows around those of a branch's own track: entering, the two inputs, leaving.
+_HEAD, _FRAME = 3, 4
 
 
 class Walk(Sequence[WalkRow], Renderable):
@@ -102,7 +58,17 @@ class Walk(Sequence[WalkRow], Renderable):
         What could have happened.
     """
 
-    __slots__ = ("_log", "_only", "_redactor", "_sums", "name", "structure")
+    __slots__ = (
+        "_ends",
+        "_log",
+        "_only",
+        "_redactor",
+        "_root",
+        "_rules",
+        "_sums",
+        "name",
+        "structure",
+    )
 
     def __init__(
         self,
@@ -119,6 +85,9 @@ class Walk(Sequence[WalkRow], Renderable):
         self._redactor = redactor
         self._only = only
         self._sums: dict[int, array[int]] = {}
+        self._root: ShapeFacts | None = None
+        self._ends: array[int] | None = None
+        self._rules: dict[str, tuple[Any, ...]] | None = None
 
     @property
     def log(self) -> Log:
@@ -141,7 +110,8 @@ class Walk(Sequence[WalkRow], Renderable):
         if self._only is not None:
             fan, index, _ = self._only
             return self._branch_rows(fan, index)
-        return self._rows_in(self._root_facts(), self._log.root.values, 0)
+        ends = self._root_ends()
+        return ends[-1] if ends else 0
 
     @property
     def steps_executed(self) -> int:
@@ -157,22 +127,37 @@ class Walk(Sequence[WalkRow], Renderable):
         return len(self)
 
     def _root_facts(self) -> ShapeFacts:
-        return work_out(self._log, self._log.root.codes)
+        if self._root is None:
+            self._root = work_out(self._log, self._log.root.codes)
+        return self._root
+
+    def _root_ends(self) -> array[int]:
+        """Rows of the root's events, summed from the first: where each event ends."""
+        if self._ends is None:
+            values = self._log.root.values
+            self._ends = array(
+                "q",
+                accumulate(
+                    self._rows_of(values[event.at])
+                    if event.code.kind == "fan_out"
+                    else event.code.kind in ROW_TYPES
+                    for event in self._root_facts().events
+                ),
+            )
+        return self._ends
 
     def _rows_in(self, facts: ShapeFacts, values: Sequence[Any], offset: int) -> int:
-        rows = sum(1 for event in facts.events if event.code.kind in _ROW_TYPES)
-        for event in facts.fan_outs:
-            fan: FanOut = values[offset + event.at]
-            rows += bool(len(fan)) + (self._sums_of(fan)[-1] if len(fan) else 0)
-        return rows
+        return facts.rows + sum(self._rows_of(values[offset + e.at]) for e in facts.fan_outs)
+
+    def _rows_of(self, fan: FanOut) -> int:
+        return 1 + self._sums_of(fan)[-1] if len(fan) else 0
 
     def _branch_rows(self, fan: FanOut, index: int) -> int:
         shape = fan.shape(index)
         if shape is None:
             return 0
         facts = facts_of(self._log, shape)
-        # Entering, the two inputs, leaving.
-        return 4 + self._rows_in(facts, fan.values, fan.offsets[index])
+        return _FRAME + self._rows_in(facts, fan.values, fan.offsets[index])
 
     def _sums_of(self, fan: FanOut) -> array[int]:
         """Rows of a fan-out's branches, summed from the first: where each branch ends."""
@@ -212,32 +197,32 @@ class Walk(Sequence[WalkRow], Renderable):
 
     # -- rows ------------------------------------------------------------------------------
 
-    def _entries(self, skip: int = 0) -> Iterator[_Entry]:
+    def entries(self, skip: int = 0) -> Iterator[Entry]:
+        """Yield the rows before their texts are made, from a position on."""
         if self._only is not None:
-            fan, index, prefix = self._only
-            yield from islice(self._branch(fan, index, prefix, 0), skip, None)
-            return
-        yield from self._track(self._root_facts(), self._log.root.values, 0, "", skip)
+            return self._branch(*self._only, skip)
+        ends = self._root_ends()
+        first = bisect_right(ends, skip)
+        before = ends[first - 1] if first else 0
+        root = self._log.root.values
+        return self._track(Part(self._root_facts(), root, 0, ""), skip - before, first)
 
-    def _track(
-        self, facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str, skip: int
-    ) -> Iterator[_Entry]:
-        for event in facts.events:
+    def _track(self, part: Part, skip: int, first: int = 0) -> Iterator[Entry]:
+        _, values, offset, prefix = part
+        for event in islice(part.facts.events, first, None):
             kind = event.code.kind
             if kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
-                rows = bool(len(fan)) + (self._sums_of(fan)[-1] if len(fan) else 0)
-                if skip >= rows:
-                    skip -= rows
-                    continue
-                yield from self._fan_out(fan, event.execution, prefix, skip)
-                skip = 0
-            elif kind in _ROW_TYPES:
+                rows = self._rows_of(fan)
+                if skip < rows:
+                    yield from self._fan_out(fan, prefix, skip)
+                skip = max(skip - rows, 0)
+            elif kind in ROW_TYPES:
                 if skip:
                     skip -= 1
                     continue
-                row_type, depth = _ROW_TYPES[kind]
-                yield _Entry(
+                row_type, depth = ROW_TYPES[kind]
+                yield Entry(
                     row_type,
                     depth,
                     event.code.stage,
@@ -248,9 +233,9 @@ class Walk(Sequence[WalkRow], Renderable):
                     offset,
                 )
 
-    def _fan_out(self, fan: FanOut, execution: int, prefix: str, skip: int) -> Iterator[_Entry]:
+    def _fan_out(self, fan: FanOut, prefix: str, skip: int) -> Iterator[Entry]:
         if skip == 0:
-            yield _Entry("fork", 0, fan.stage, prefix, execution, note=fork_words(fan))
+            yield Entry("fork", 0, fan.stage, prefix, fan.execution, note=fork_words(fan))
         else:
             skip -= 1
         sums = self._sums_of(fan)
@@ -258,41 +243,55 @@ class Walk(Sequence[WalkRow], Renderable):
         skip -= sums[first - 1] if first else 0
         for index in range(first, len(fan)):
             if fan.shapes[index] >= 0:
-                yield from islice(self._branch(fan, index, prefix, execution), skip, None)
+                yield from self._branch(fan, index, prefix, skip)
                 skip = 0
 
-    def _branch(self, fan: FanOut, index: int, prefix: str, execution: int) -> Iterator[_Entry]:
+    def _branch(self, fan: FanOut, index: int, prefix: str, skip: int = 0) -> Iterator[Entry]:
+        shape = fan.shape(index)
+        if shape is None:
+            return
         path = branch_path(prefix, fan.stage.id, index)
         name = f"{fan.stage.name} [{index}]"
         mount = StageRef(f"{fan.stage.id}~{index}", name, "branch")
-        yield _Entry("subflow", 0, mount, prefix, execution, note=f"Entered {name}")
-        yield _Entry("step", 1, mount, prefix, execution, note="Received item")
-        yield _Entry("step", 1, mount, prefix, execution, note="Received index")
-        shape = fan.shape(index)
-        if shape is not None:
-            yield from self._track(
-                facts_of(self._log, shape), fan.values, fan.offsets[index], f"{path}/", 0
-            )
-        status = fan.status(index).replace("_", " ")
-        yield _Entry("subflow", 0, mount, prefix, execution, note=f"Left {name}: {status}")
+        frame = (mount, prefix, fan.execution)
+        yield from islice(
+            (
+                Entry("subflow", 0, *frame, note=f"Entered {show(name)}"),
+                Entry("step", 1, *frame, note="Received item"),
+                Entry("step", 1, *frame, note="Received index"),
+            ),
+            skip,
+            None,
+        )
+        skip = max(skip - _HEAD, 0)
+        facts, offset = facts_of(self._log, shape), fan.offsets[index]
+        rows = self._rows_in(facts, fan.values, offset)
+        if skip < rows:
+            yield from self._track(Part(facts, fan.values, offset, f"{path}/"), skip)
+        if skip <= rows:
+            status = fan.status(index).replace("_", " ")
+            yield Entry("subflow", 0, *frame, note=f"Left {show(name)}: {status}")
 
-    def _make(self, entry: _Entry, step: int) -> WalkRow:
-        ref = entry.stage
-        stage_id = None if ref is None else ref.id
+    def _make(self, entry: Entry, step: int) -> WalkRow:
+        ref, text = entry.stage, self._redactor.text
+        # What the run ended before, or what came before the first stage, was never executed.
+        between = entry.event is not None and entry.event.code.kind == "ended"
+        executed = entry.execution >= 0 and not between
+        name = runtime_id(entry.prefix, ref.id, entry.execution) if executed else None
         return WalkRow(
             step,
             entry.type,
             entry.depth,
             # A fork is told of the paths, not of a stage: the row before it names the stage.
-            None if entry.type == "fork" or ref is None else ref.name,
-            stage_id,
-            None if stage_id is None else runtime_id(entry.prefix, stage_id, entry.execution),
-            entry.prefix[:-1] or None,
-            entry.note or row_words(entry.event, entry.values, entry.offset, self._redactor),
+            None if entry.type == "fork" else text(ref.name),
+            text(ref.id),
+            None if name is None else text(name),
+            text(entry.prefix[:-1]) or None,
+            text(entry.note) or row_words(entry.event, entry.values, entry.offset, self._redactor),
         )
 
     def __iter__(self) -> Iterator[WalkRow]:
-        return (self._make(entry, step) for step, entry in enumerate(self._entries()))
+        return (self._make(entry, step) for step, entry in enumerate(self.entries()))
 
     @overload
     def __getitem__(self, index: int) -> WalkRow: ...
@@ -323,7 +322,7 @@ class Walk(Sequence[WalkRow], Renderable):
         """
         return [
             self._make(entry, start + i)
-            for i, entry in enumerate(islice(self._entries(max(start, 0)), max(n, 0)))
+            for i, entry in enumerate(islice(self.entries(max(start, 0)), max(n, 0)))
         ]
 
     def project(self, cap: int) -> ProjectedWalk:
@@ -332,9 +331,9 @@ class Walk(Sequence[WalkRow], Renderable):
         if total <= cap:
             return ProjectedWalk(tuple(self), "full", total, total, True)
         control, conditions = 0, 0
-        kept: list[_Entry] = []
-        later: list[_Entry] = []
-        for entry in self._entries():
+        kept: list[Entry] = []
+        later: list[Entry] = []
+        for entry in self.entries():
             if entry.type == "step":
                 continue
             control += 1
@@ -358,22 +357,31 @@ class Walk(Sequence[WalkRow], Renderable):
     # -- one subject, all decisions ----------------------------------------------------------
 
     def branches(self) -> Iterator[tuple[FanOut, int, str]]:
-        """Yield every branch that began, with the path before it, outermost first."""
-        if self._only is not None:
-            return
-        yield from self._branches_in(self._root_facts(), self._log.root.values, 0, "")
+        """Yield every branch that began, with the path before it, outer ones before inner ones.
 
-    def _branches_in(
-        self, facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str
-    ) -> Iterator[tuple[FanOut, int, str]]:
+        Of one subject's walk, those inside its own branch.
+        """
+        yield from self._branches_in(self._own())
+
+    def _own(self) -> Part:
+        if self._only is None:
+            return Part(self._root_facts(), self._log.root.values, 0, "")
+        return self._part_of(*self._only)
+
+    def _part_of(self, fan: FanOut, index: int, prefix: str) -> Part:
+        path = branch_path(prefix, fan.stage.id, index)
+        shape = fan.shape(index)
+        facts = work_out(self._log, ()) if shape is None else facts_of(self._log, shape)
+        return Part(facts, fan.values, fan.offsets[index], f"{path}/")
+
+    def _branches_in(self, part: Part) -> Iterator[tuple[FanOut, int, str]]:
+        facts, values, offset, prefix = part
         for event in facts.fan_outs:
             fan: FanOut = values[offset + event.at]
             for index, shape in fan.begun():
                 yield fan, index, prefix
-                inner = facts_of(self._log, shape)
-                if inner.fan_outs:
-                    path = branch_path(prefix, fan.stage.id, index)
-                    yield from self._branches_in(inner, fan.values, fan.offsets[index], f"{path}/")
+                if facts_of(self._log, shape).fan_outs:
+                    yield from self._branches_in(self._part_of(fan, index, prefix))
 
     def of(
         self, subject: Any = None, *, index: int | None = None, stage: str | None = None
@@ -400,7 +408,7 @@ class Walk(Sequence[WalkRow], Renderable):
             for fan, i, prefix in self.branches()
             if (index is None or i == index)
             and (stage is None or fan.stage.id == stage)
-            and (subject is None or _same(fan.subject_of(i), subject))
+            and (subject is None or same_subject(fan.subject_of(i), subject))
         ]
         if len(found) != 1:
             raise SubjectNotFound(*self._lookup_words(subject, index, found))
@@ -419,7 +427,8 @@ class Walk(Sequence[WalkRow], Renderable):
         if found:
             places = ", ".join(str(i) for _, i, _ in found[:10])
             return f"{len(found)} branches have subject {asked}: {places}", "add index="
-        known = {show(fan.subject_of(i)) for fan, i, _ in islice(self.branches(), 1000)}
+        some = islice(self.branches(), 1000)
+        known = {show(served_subject(fan, i, self._redactor)) for fan, i, _ in some}
         return f"no branch has subject {asked}", did_you_mean(asked, known - {"—"})
 
     @property
@@ -429,32 +438,21 @@ class Walk(Sequence[WalkRow], Renderable):
 
     def iter_decisions(self) -> Iterator[RecordedDecision]:
         """Yield every decision made by rules, one at a time."""
-        if self._only is None:
-            root = self._log.root.values
-            yield from self._decisions_in(self._root_facts(), root, 0, "", (None, None))
-            branches: Iterable[tuple[FanOut, int, str]] = self.branches()
-        else:
-            branches = (self._only,)
-        for fan, index, prefix in branches:
-            shape = fan.shape(index)
-            if shape is not None:
-                path = branch_path(prefix, fan.stage.id, index)
-                yield from self._decisions_in(
-                    facts_of(self._log, shape),
-                    fan.values,
-                    fan.offsets[index],
-                    f"{path}/",
-                    (self._redactor.scrub(fan.subject_of(index)), index),
-                )
+        return self._decisions_in(self._own(), *self._of(self._only), deep=True)
+
+    def own_decisions(self) -> Iterator[RecordedDecision]:
+        """Yield the decisions of the walk's own stages, without those inside its fan-outs."""
+        return self._decisions_in(self._own(), *self._of(self._only), deep=False)
+
+    def _of(self, branch: tuple[FanOut, int, str] | None) -> tuple[Any, int | None]:
+        if branch is None:
+            return None, None
+        return served_subject(branch[0], branch[1], self._redactor), branch[1]
 
     def _decisions_in(
-        self,
-        facts: ShapeFacts,
-        values: Sequence[Any],
-        offset: int,
-        prefix: str,
-        of: tuple[Any, int | None],
+        self, part: Part, subject: Any, item: int | None, *, deep: bool
     ) -> Iterator[RecordedDecision]:
+        facts, values, offset, prefix = part
         for event in facts.events:
             path = event.code.path
             if path is not None:
@@ -463,9 +461,25 @@ class Walk(Sequence[WalkRow], Renderable):
                     path, tuple(values[start : start + len(path.codes)]), self._redactor
                 )
                 ref = event.code.stage
-                yield RecordedDecision(
-                    decision, ref, runtime_id(prefix, ref.id, event.execution), *of
-                )
+                name = self._redactor.text(runtime_id(prefix, ref.id, event.execution))
+                yield RecordedDecision(decision, ref, name, subject, item)
+            elif deep and event.code.kind == "fan_out":
+                fan: FanOut = values[offset + event.at]
+                for index, shape in fan.begun():
+                    inner = facts_of(self._log, shape)
+                    if inner.fan_outs or inner.decision is not None:
+                        branch = (fan, index, prefix)
+                        inside = self._part_of(*branch)
+                        yield from self._decisions_in(inside, *self._of(branch), deep=True)
+
+    def rules_at(self, decider: str) -> tuple[Any, ...]:
+        """Give the rule sets that judged at a decider, by its stage id, in order of judging."""
+        if self._rules is None:
+            found: dict[str, dict[Any, None]] = {}
+            for ref, path in self.decision_paths()[0]:
+                found.setdefault(self._redactor.text(ref.id), {})[path.rules] = None
+            self._rules = {key: tuple(rules) for key, rules in found.items()}
+        return self._rules.get(decider, ())
 
     def decision_paths(
         self,
@@ -531,16 +545,4 @@ class Walk(Sequence[WalkRow], Renderable):
     __hash__ = None  # type: ignore[assignment]
 
 
-class SubjectNotFound(RunbookError, LookupError):
-    """No branch, or more than one, belongs to the subject asked for."""
-
-    code = "subject_not_found"
-
-    def __init__(self, message: str = "", fix: str | None = None, **more: Any) -> None:
-        super().__init__(message, fix=fix, **more)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if type(a) is type(b):
-        return bool(a == b)
-    return isinstance(b, str) and not isinstance(a, str) and show(a) == b
+__all__ = ["RecordedDecision", "SubjectNotFound", "Walk", "branch_path", "runtime_id"]

@@ -1,0 +1,105 @@
+"""What ends a run, and the one place where the engine waits.
+
+Chart layer. The engine is written as generators that yield what must be awaited; `drive` awaits
+it. Cancellation is kept here: a stage that swallows it, or makes an error of its own out of it,
+does not keep the run going.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Final
+
+from runbook_nb.errors import ENDS_RUN, LimitReached, Paused, RunCancelled, RunSignal
+
+#: What the engine's generators yield: something to await, or None to let others run.
+Steps = Generator[Any, Any, Any]
+
+_START: Final = object()
+
+
+def ending_of(error: BaseException) -> BaseException | None:
+    """Give what makes an error end the whole run: the error itself, or a member of its group.
+
+    None for an ordinary error, which may end as a failed branch or be tried again.
+
+    Examples
+    --------
+    >>> ending_of(ValueError("bad row")) is None
+    True
+    >>> ending_of(ExceptionGroup("in a task group", [ValueError(), RunCancelled("stopped")]))
+    RunCancelled('stopped')
+    """
+    if isinstance(error, BaseExceptionGroup):
+        found = (ending_of(member) for member in error.exceptions)
+        return next((ending for ending in found if ending is not None), None)
+    return error if not isinstance(error, Exception) or isinstance(error, ENDS_RUN) else None
+
+
+def status_of(error: BaseException) -> str:
+    """Name the status a run ends with when this error leaves it.
+
+    Examples
+    --------
+    >>> status_of(LimitReached("too long")), status_of(KeyError("k"))
+    ('limited', 'failed')
+    """
+    ending = ending_of(error)
+    if ending is None:
+        return "failed"
+    if isinstance(ending, RunSignal):
+        return ending.run_status
+    if isinstance(ending, LimitReached):
+        return "limited"
+    return "paused" if isinstance(ending, Paused) else "cancelled"
+
+
+def why_not_reached(ending: BaseException) -> str:
+    """Say why a branch has no answer when this ended the run while it ran.
+
+    Examples
+    --------
+    >>> why_not_reached(LimitReached("too long"))
+    'a limit ended the run while it ran'
+    """
+    if isinstance(ending, LimitReached):
+        return "a limit ended the run while it ran"
+    if status_of(ending) == "paused":
+        return "the run paused while it ran"
+    if isinstance(ending, RunSignal) and not isinstance(ending, RunCancelled):
+        return "a signal ended the run while it ran"
+    return "the run was stopped while it ran"
+
+
+async def drive(steps: Steps, awaitable: Any = _START) -> Any:
+    """Run an engine generator to its end, awaiting what it yields.
+
+    Parameters
+    ----------
+    steps : generator
+        Given what each awaitable came to, or thrown what it raised.
+    awaitable : optional
+        What a generator that was begun elsewhere waits for.
+    """
+    from asyncio import CancelledError, current_task, sleep
+
+    task = current_task()
+    asked = 0 if task is None else task.cancelling()
+    try:
+        if awaitable is _START:
+            awaitable = next(steps)
+        while True:
+            try:
+                value = await (sleep(0) if awaitable is None else awaitable)
+            except BaseException as error:  # whatever it is, the stage that waits must see it
+                if task is not None and task.cancelling() > asked and ending_of(error) is None:
+                    awaitable = steps.throw(CancelledError())
+                else:
+                    awaitable = steps.throw(error)
+            else:
+                if task is not None and task.cancelling() > asked:
+                    awaitable = steps.throw(CancelledError())
+                else:
+                    awaitable = steps.send(value)
+    except StopIteration as done:
+        return done.value

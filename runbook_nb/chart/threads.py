@@ -1,0 +1,84 @@
+"""Blocking stages: a plain function in a thread of its own, on a scope that is safe there.
+
+Chart layer. Nobody can stop a thread, so a run that was stopped does not wait for one: its scope
+is closed, and whatever the function still tries to read or write is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from runbook_nb.chart.scope import Scope
+
+
+class ThreadScope(Scope):
+    """A scope used in a thread while the engine may close it: each use is whole or refused."""
+
+    __slots__ = ("lock",)
+
+    def __init__(self, frame: Any, plan: Any) -> None:
+        self.lock = threading.RLock()
+        super().__init__(frame, plan)
+
+
+def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def locked(self: ThreadScope, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
+for _name in (
+    *("__getitem__", "get", "__contains__", "__iter__", "__len__", "facts_for_rules"),
+    *("_note_reads", "__setitem__", "merge", "append", "delete", "__delitem__", "emit"),
+    *("stop", "close"),
+):
+    setattr(ThreadScope, _name, _locked(getattr(Scope, _name)))
+
+
+async def in_thread(fn: Callable[..., Any], *args: Any) -> Any:
+    """Run a function in a thread with a copy of the context, and await what it gives.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> asyncio.run(in_thread(str.upper, "ops"))
+    'OPS'
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():  # nobody waits any more
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = context.run(fn, *args)
+        except StopIteration as stray:  # a future cannot carry one
+            error = RuntimeError("the function raised StopIteration")
+            error.__cause__ = stray
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=work, name="runbook_nb-blocking", daemon=True).start()
+    value = await future
+    return await value if hasattr(value, "__await__") else value
