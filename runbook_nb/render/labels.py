@@ -78,7 +78,7 @@ def node_lines(node: GraphNode) -> list[Line]:
     strong: Weight = "plain" if node.state == "not_taken" else "strong"
     title = [Line(text, strong) for text in _cut(_titled(node.title), TITLE_COLUMNS, TITLE_LINES)]
     columns = NOTE_COLUMNS if node.kind == "note" else SECOND_COLUMNS
-    second = _cut(_plain(node.second), columns, TITLE_LINES) if node.second else []
+    second = _cut(cell_text(node.second), columns, TITLE_LINES) if node.second else []
     return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in second)]
 
 
@@ -98,10 +98,10 @@ def edge_lines(edge: GraphEdge, look: Look, number: int | None = None) -> list[L
     counts = [line.text for line in edge.lines if line.kind == "count"]
     if look.numbered and number is not None:
         mark = _CIRCLED[number - 1] if number <= len(_CIRCLED) else f"({number})"
-        return [Line(" ".join([mark, *map(_plain, counts[:1])]), "strong")]
+        return [Line(" ".join([mark, *map(cell_text, counts[:1])]), "strong")]
     lines: list[Line] = []
     for line in edge.lines:
-        text = _plain(line.text)
+        text = cell_text(line.text)
         if line.kind != "label":
             weight: Weight = "strong" if line.kind == "count" else "plain"
             pieces = _cut(text, look.wrap + CONDITION_ROOM, CONDITION_LINES)
@@ -116,11 +116,7 @@ def _titled(title: Cell) -> str:
     runs = runs_of(title)
     if len(runs) == 1 and isinstance(runs[0], Badge) and runs[0].role in SIGNS:
         return f"{SIGNS[runs[0].role].glyph} {run_text(runs[0])}"
-    return _plain(title)
-
-
-def _plain(cell: Cell) -> str:
-    return cell_text(cell)
+    return cell_text(title)
 
 
 def _cut(text: str, columns: int, most: int) -> list[str]:

@@ -94,18 +94,16 @@ def draw(flow: Flow) -> Drawing:
 
 
 def _drawn(flow: Flow, whole: Graph) -> Drawing:
-    graph, notes = fold(whole)
-    said = [*notes]
-    drawing = Drawing()
-    for turned, look, note in _looks(graph):
+    graph, folded = fold(whole)
+    drawing, left_out = Drawing(), ""
+    for turned, look, left_out in _looks(graph):
         drawing = picture_of(render_dot(turned, look), _alt(flow))
-        said = [*notes, note] if note else [*notes]
-        if drawing.svg is None or drawing.width <= COLUMN:
+        if drawing.svg is None:
+            return drawing
+        if drawing.width <= COLUMN:
             break
-    if drawing.svg is None:
-        said = []
-    told = "; ".join(filter(None, [*said, drawing.note]))
-    return replace(drawing, alt=_alt(flow), note=told)
+    notes = [*folded, left_out, drawing.note]
+    return replace(drawing, note="; ".join(filter(None, notes)))
 
 
 def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
