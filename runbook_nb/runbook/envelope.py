@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
 from runbook_nb._text import counted, show
@@ -24,6 +24,9 @@ from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
 
 if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
     import pandas as pd
 
     from runbook_nb.record.recording import Recording
@@ -97,6 +100,29 @@ class Envelope(Renderable, FrozenDict):
             run=None,
             artifacts=getattr(artifacts, "artifacts", artifacts),
         )
+
+    @classmethod
+    def from_notebook(
+        cls, path: str | PathLike[str], *, which: int | None = None, artifacts: Any = None
+    ) -> Envelope:
+        """Read an envelope out of a notebook, a saved one or one `to_notebook` wrote.
+
+        Nothing in the file is run or trusted. Only `to_notebook` writes tickets along.
+
+        Parameters
+        ----------
+        which : int, optional
+            Of several envelopes the one to read, from 0; -1 is the last.
+        artifacts : BoundArtifacts or Toolbox, optional
+            Where its tickets are redeemed.
+
+        Raises
+        ------
+        LoadError
+            It is no notebook, or carries no envelope, a damaged one, or several.
+        """
+        read: Envelope = through("from_notebook", path, which=which, artifacts=artifacts)
+        return read
 
     # -- parts -----------------------------------------------------------------------------
 
@@ -235,6 +261,32 @@ class Envelope(Renderable, FrozenDict):
             indent=indent,
             separators=separators,
         )
+
+    def to_html(self, path: str | PathLike[str]) -> Path:
+        """Write the answer as one page that needs no network, script or kernel.
+
+        It shows up to 1,000 rows and carries the whole answer, as ``runbook-nb render`` reads it.
+        """
+        written: Path = through("report", self, path)
+        return written
+
+    def to_notebook(self, path: str | PathLike[str]) -> Path:
+        """Write the answer as a notebook that reads without a kernel, and with one out of itself.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from runbook_nb.runbook.triage import triage
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> envelope = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+        >>> with TemporaryDirectory() as folder:
+        ...     copy = Envelope.from_notebook(envelope.to_notebook(f"{folder}/answer.ipynb"))
+        >>> copy == envelope, copy.why("a").sentence
+        (True, 'old by rule 1 of age v1: days 9 > 7')
+        """
+        written: Path = through("notebook", self, path)
+        return written
 
     def view(self) -> Card:
         """Show the answer: headline, verdicts, coverage, rules, report, walk."""

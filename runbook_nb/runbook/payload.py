@@ -80,6 +80,23 @@ def envelope_payload(envelope: Envelope, most: int | None = None) -> dict[str, A
     return full
 
 
+def exported_payload(envelope: Envelope) -> dict[str, Any]:
+    """Give the form of an envelope that files carry: all of it, references and call id too.
+
+    Examples
+    --------
+    >>> from runbook_nb.runbook.triage import triage
+    >>> from runbook_nb.rules import Rule, RuleSet
+    >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+    >>> envelope = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    >>> exported_payload(envelope)["envelope"] == envelope.to_dict(dossier=True)
+    True
+    """
+    whole = envelope.to_dict(dossier=envelope.carries_dossier)
+    carried = _carried(whole["dossier"]) if envelope.carries_dossier else {}
+    return {"format": PAYLOAD_FORMAT, "envelope": whole, "carried": carried}
+
+
 def _carried(written: Mapping[str, Any]) -> dict[str, list[int]]:
     return {name: [len(written[name]), written[f"{name}_total"]] for name in ("rows", "subjects")}
 

@@ -1,0 +1,244 @@
+"""Reading answers back out of files: notebooks, pages, and the plain JSON form.
+
+Sharing layer. A file is data of whoever wrote it. Nothing in it is run, and nothing it says is
+taken for true: what comes back is what the file claims, for its evidence to be looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from runbook_nb._json import canonical
+from runbook_nb._text import clip, counted, show, visible
+from runbook_nb.errors import LoadError
+from runbook_nb.render.embed import MARK, read_embedded
+from runbook_nb.runbook import Envelope
+from runbook_nb.runbook.payload import PAYLOAD_FORMAT
+
+#: Bytes of a file that is read at most.
+MAX_FILE: Final = 256 * 1024 * 1024
+
+#: Answers that are listed where a file holds several.
+MAX_LISTED: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A machine-readable form in a file.
+
+    Attributes
+    ----------
+    place : str
+        Where it is, in words.
+    payload : mapping or None
+        None when it is there and cannot be read.
+    """
+
+    place: str
+    payload: Mapping[str, Any] | None
+
+
+def read_envelope(
+    path: str | os.PathLike[str], *, which: int | None = None, artifacts: Any = None
+) -> Envelope:
+    """Read an answer out of a notebook, a page or a JSON file, by what the name ends in.
+
+    Parameters
+    ----------
+    path : path
+        ``….ipynb``, ``….html`` or ``….json``.
+    which : int, optional
+        Of several answers the one to read, from 0; -1 is the last.
+    artifacts : Toolbox or BoundArtifacts, optional
+        Where its tickets are redeemed.
+
+    Raises
+    ------
+    LoadError
+        There is none to be read, with the reason; or there are several.
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind == ".ipynb":
+        return read_notebook(path, which=which, artifacts=artifacts)
+    if kind in (".html", ".htm"):
+        html = _text_of(path)
+        return _chosen(path, list(_in_html(html, "the page")), which, artifacts)
+    if kind == ".json":
+        return _envelope(path, "the file", _parsed(path, _text_of(path)), artifacts)
+    raise LoadError(
+        f"{show(path.name)} is no file an answer can be read from",
+        where=str(path),
+        fix="give a notebook (.ipynb), a page (.html) or an envelope (.json)",
+    )
+
+
+def read_notebook(
+    path: str | os.PathLike[str], *, which: int | None = None, artifacts: Any = None
+) -> Envelope:
+    """Read an answer out of a notebook's outputs; see `Envelope.from_notebook`."""
+    path = Path(path)
+    return _chosen(path, list(_in_notebook(path, _parsed(path, _text_of(path)))), which, artifacts)
+
+
+# -- finding -------------------------------------------------------------------------------
+
+
+def _in_notebook(path: Path, document: Any) -> Iterator[Found]:
+    cells = document.get("cells") if isinstance(document, Mapping) else None
+    if not isinstance(cells, list):
+        raise LoadError(
+            f"{show(path.name)} is not a notebook: it has no list of cells",
+            where=str(path),
+            fix="notebooks older than nbformat 4 are brought up to date by opening and saving them",
+        )
+    for number, cell in enumerate(cells, 1):
+        outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
+        for output in outputs if isinstance(outputs, list) else ():
+            data = output.get("data") if isinstance(output, Mapping) else None
+            html = _joined(data.get("text/html")) if isinstance(data, Mapping) else ""
+            yield from _in_html(html, f"the output of cell {number}")
+
+
+def _joined(text: Any) -> str:
+    if isinstance(text, list):
+        return "".join(piece for piece in text if isinstance(piece, str))
+    return text if isinstance(text, str) else ""
+
+
+def _in_html(html: str, place: str) -> Iterator[Found]:
+    if MARK in html:
+        yield Found(place=place, payload=read_embedded(html))
+
+
+# -- choosing ------------------------------------------------------------------------------
+
+
+def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -> Envelope:
+    answers = _distinct([one for one in found if one.payload is None or _is_answer(one.payload)])
+    if not answers:
+        raise LoadError(
+            f"{show(path.name)} carries no answer",
+            code="not_carried",
+            where=str(path),
+            fix="an output that was cleared or sanitised, or written with settings.embed off, "
+            "carries none; Envelope.to_notebook writes a file that does",
+        )
+    if which is None and len(answers) > 1:
+        listed = "; ".join(f"{n}: {_said(one)}" for n, one in enumerate(answers[:MAX_LISTED]))
+        more = f"; {MAX_LISTED} of {len(answers)} listed" if len(answers) > MAX_LISTED else ""
+        raise LoadError(
+            f"{show(path.name)} carries {len(answers)} answers: {listed}{more}",
+            code="several_answers",
+            where=str(path),
+            fix="say which=, from 0",
+        )
+    try:
+        one = answers[which or 0]
+    except IndexError:
+        raise LoadError(
+            f"{show(path.name)} carries {counted(len(answers), 'answer')}, so there is no "
+            f"number {which}",
+            where=str(path),
+            fix="they are numbered from 0",
+        ) from None
+    if one.payload is None:
+        raise LoadError(
+            f"the answer in {one.place} of {show(path.name)} is damaged, or of a form this "
+            "version does not know",
+            code="damaged",
+            where=str(path),
+        )
+    return _envelope(path, one.place, one.payload, artifacts)
+
+
+def _is_answer(payload: Mapping[str, Any]) -> bool:
+    return str(payload.get("format", "")).startswith("runbook_nb/envelope/")
+
+
+def _distinct(found: list[Found]) -> list[Found]:
+    """Keep one of what is shown several times; the damaged ones all count."""
+    kept: dict[str, Found] = {}
+    for number, one in enumerate(found):
+        key = f"damaged {number}" if one.payload is None else canonical(one.payload)
+        kept.setdefault(key, one)
+    return list(kept.values())
+
+
+def _said(one: Found) -> str:
+    try:
+        assert one.payload is not None  # noqa: S101 - what is not read is said so below
+        tool = one.payload["envelope"]["result"]["af_provenance"]["tool"]
+        return f"{clip(show(tool), 60)} in {one.place}"
+    except (AssertionError, KeyError, TypeError):
+        return f"damaged, in {one.place}"
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+def _text_of(path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise LoadError(
+                f"{show(path.name)} is too large to be read: {size} bytes, {MAX_FILE} at most",
+                where=str(path),
+            )
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise LoadError(
+            f"{show(path.name)} cannot be read: {error.strerror or type(error).__name__}",
+            where=str(path),
+        ) from error
+    except UnicodeDecodeError as error:
+        raise LoadError(
+            f"{show(path.name)} cannot be read: it is not UTF-8 text", where=str(path)
+        ) from error
+
+
+def _parsed(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise LoadError(
+            f"{show(path.name)} is not JSON: {reason}",
+            where=str(path),
+        ) from error
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _envelope(path: Path, place: str, payload: Any, artifacts: Any) -> Envelope:
+    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
+    wire = payload
+    if isinstance(payload, Mapping) and "format" in payload:
+        if payload["format"] != PAYLOAD_FORMAT:
+            raise LoadError(
+                f"the answer in {place} of {show(path.name)} has the form "
+                f"{show(payload['format'])}, which this version does not know",
+                code="unknown_format",
+                where=str(path),
+                fix=f"it reads {PAYLOAD_FORMAT}",
+            )
+        wire = payload.get("envelope")
+    if not isinstance(wire, Mapping):
+        raise LoadError(f"{place} of {show(path.name)} holds no envelope", where=str(path))
+    try:
+        return Envelope.from_dict(wire, artifacts)
+    except LoadError:
+        raise
+    except Exception as error:  # a forged form may fail anywhere
+        raise LoadError(
+            f"the answer in {place} of {show(path.name)} cannot be read: "
+            f"{type(error).__name__}: {clip(visible(str(error)), 200)}",
+            where=str(path),
+        ) from error

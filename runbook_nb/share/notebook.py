@@ -1,0 +1,96 @@
+"""An answer as a notebook that reads without a kernel, and reads itself again with one.
+
+Sharing layer. Its outputs are what the cells would show; the answer itself is in the first of
+them, as in any output, so opening the file needs nothing and running it needs nobody's data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from runbook_nb._display import through
+from runbook_nb._view import Card
+from runbook_nb.errors import RunbookError
+from runbook_nb.render.html import render_html
+from runbook_nb.render.text import render_text
+from runbook_nb.runbook import Envelope
+from runbook_nb.share.document import canonical, written
+from runbook_nb.share.exported import exported_card, rechecked, redactor_of
+from runbook_nb.share.files import write_whole
+from runbook_nb.share.report import GENERATOR
+
+#: Names the form of what such a notebook says about itself in its metadata.
+NOTEBOOK_FORMAT: Final = "runbook_nb/notebook/1"
+
+
+def write_notebook(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
+    """Write an envelope as a notebook; see `Envelope.to_notebook`."""
+    return write_whole(path, notebook_text(envelope, Path(path).name))
+
+
+def notebook_text(envelope: Envelope, name: str) -> str:
+    """Give an envelope as the text of a notebook file.
+
+    Parameters
+    ----------
+    envelope : Envelope
+        Live or a copy.
+    name : str
+        The file's name, by which its first cell reads it again.
+
+    Examples
+    --------
+    >>> import json
+    >>> import runbook_nb as rb
+    >>> rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+    >>> envelope = rb.triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    >>> made = json.loads(notebook_text(envelope, "answer.ipynb"))
+    >>> [cell["cell_type"] for cell in made["cells"]]
+    ['markdown', 'code', 'markdown', 'code']
+    """
+    cells = list(_cells(envelope, name))
+    about = {"format": NOTEBOOK_FORMAT, "generator": GENERATOR}
+    return written(canonical({"cells": cells, "metadata": {"runbook_nb": about}}))
+
+
+def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
+    card = exported_card(envelope)
+    head = through("markdown", replace(card, sections=(), remarks=()))
+    yield _markdown(
+        f"{head}\n\n"
+        "This notebook holds an answer as it was given. Reading it needs no kernel: the outputs "
+        "below are what was shown. Running its cells reads the answer back out of this very file; "
+        "it calls none of the sources again."
+    )
+    source = f"import runbook_nb as rb\n\nenvelope = rb.Envelope.from_notebook({name!r})\nenvelope"
+    yield _code(source, card, 1)
+    if not envelope.verdicts:
+        return
+    try:
+        why = rechecked(envelope.why(row=0).view(), redactor_of(envelope))
+    except RunbookError:  # a copy may hold the rows and not what decided them
+        return
+    yield _markdown(
+        "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
+    )
+    yield _code("envelope.why(row=0)", why, 2)
+
+
+def _markdown(source: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def _code(source: str, shown: Card, number: int) -> dict[str, Any]:
+    data = {"text/plain": render_text(shown), "text/html": render_html(shown, export=True)}
+    output = {"output_type": "execute_result", "data": data, "execution_count": number}
+    return {
+        "cell_type": "code",
+        "execution_count": number,
+        "metadata": {},
+        "outputs": [output],
+        "source": source,
+    }
