@@ -8,6 +8,7 @@ before, and a file that travels is no place to find out that something had not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from runbook_nb.record.redact import Redactor
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.payload import exported_payload
-from runbook_nb.settings import settings
+from runbook_nb.settings import Settings, settings
 
 #: Verdict rows a file shows; it says when there are more. A reader of a file cannot ask for them.
 EXPORTED_ROWS: Final = 1_000
@@ -28,11 +29,14 @@ _VOCABULARY: Final = frozenset(
 )
 
 
+def exporting() -> AbstractContextManager[Settings]:
+    """Set, for a ``with`` block, how much files show; cards are made and drawn inside it."""
+    return settings(max_table_rows=max(EXPORTED_ROWS, settings.max_table_rows))
+
+
 def exported_card(envelope: Envelope) -> Card:
     """Give the card of an envelope as files show it."""
-    with settings(max_table_rows=max(EXPORTED_ROWS, settings.max_table_rows)):
-        card = envelope.view()
-    hidden = redactor_of(envelope)
+    card, hidden = envelope.view(), redactor_of(envelope)
 
     def payload(most: int | None) -> Mapping[str, Any]:
         made: Mapping[str, Any] = scrubbed_texts(exported_payload(envelope), hidden)

@@ -19,7 +19,7 @@ from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.share.document import canonical, written
-from runbook_nb.share.exported import exported_card, rechecked, redactor_of
+from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.files import write_whole
 from runbook_nb.share.report import GENERATOR
 
@@ -52,7 +52,8 @@ def notebook_text(envelope: Envelope, name: str) -> str:
     >>> [cell["cell_type"] for cell in made["cells"]]
     ['markdown', 'code', 'markdown', 'code']
     """
-    cells = list(_cells(envelope, name))
+    with exporting():
+        cells = list(_cells(envelope, name))
     about = {"format": NOTEBOOK_FORMAT, "generator": GENERATOR}
     return written(canonical({"cells": cells, "metadata": {"runbook_nb": about}}))
 

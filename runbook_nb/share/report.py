@@ -18,7 +18,7 @@ from runbook_nb._version import __version__
 from runbook_nb.render.html import render_html
 from runbook_nb.runbook import Envelope
 from runbook_nb.settings import settings
-from runbook_nb.share.exported import exported_card, redactor_of
+from runbook_nb.share.exported import exported_card, exporting, redactor_of
 from runbook_nb.share.files import write_whole
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def report_html(envelope: Envelope) -> str:
     """
     from markupsafe import Markup
 
-    card = exported_card(envelope)
-    drawn = render_html(card, export=True, page=True)
+    with exporting():
+        card = exported_card(envelope)
+        drawn = render_html(card, export=True, page=True)
     hidden = redactor_of(envelope)
     return _page().render(
         theme=settings.theme,
