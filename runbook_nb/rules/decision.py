@@ -220,7 +220,8 @@ class _Judged(Renderable, Immutable):
                 yield Condition(
                     key,
                     op,
-                    REDACTED if hidden else self.scrub(threshold),
+                    # Whether a value is asked to be there is no secret, and no limit either.
+                    REDACTED if hidden and op not in PRESENCE else self.scrub(threshold),
                     REDACTED if hidden else self.scrub(_shown(self.values[tried.start + place])),
                     RESULTS[code],
                     STATUSES[code],
