@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import canonical, to_wire
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.runbook.declare import Declaration
     from runbook_nb.runbook.verdicts import Rowset
+
+
+#: Of more subjects with one name than this, none is taken for the one a row is about.
+MAX_NAMESAKES: Final = 20
 
 
 class NotCarried(RunbookError, LookupError):
@@ -231,6 +235,10 @@ class Dossier:
     def rule_sets(self) -> tuple[RuleSet, ...]:
         """The rule sets held here, in order of first judging."""
         return tuple(source.rules for source in self.sources if source.rules is not None)
+
+    def digest_of(self, rules: RuleSet) -> str:
+        """Give the digest of the set that judged, for the form of it that is held here."""
+        return next((s.digest for s in self.sources if s.rules == rules), rules.digest)
 
     @property
     def redactor(self) -> Redactor:
@@ -466,13 +474,14 @@ def narrowed(
     it shows must be those of the decision. Where the decisions that are left are all alike, any of
     them explains the row.
     """
-    if len(found) < 2:
+    if not 1 < len(found) <= MAX_NAMESAKES:
         return found
     left = [facts for facts in found if facts.decision is not None] or list(found)
     if row is not None:
         left = [facts for facts in left if _agrees(facts, row)]
-    alike = all(facts.decision is not None and facts.decision == left[0].decision for facts in left)
-    if left and row is not None and alike:
+    # As they may be seen: values that a policy hides make no difference a reader could name.
+    seen = [facts.decision.to_dict() for facts in left if facts.decision is not None]
+    if seen and row is not None and all(one == seen[0] for one in seen):
         return left[:1]
     return left or found
 

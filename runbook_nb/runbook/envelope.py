@@ -579,13 +579,17 @@ class Explanation(Renderable):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the explanation as JSON values."""
+        decision = None if self.decision is None else self.decision.to_dict()
+        if decision is not None and "rules" in decision:
+            # A copy holds rules whose hidden limits were replaced; the digest is of the real ones.
+            decision["rules"]["digest"] = self.envelope.dossier.digest_of(self.decision.rules)
         return {
             "subject": to_wire(self.subject),
             "row": None if self.row is None else thaw(self.row),
             "place": self.place,
             "status": None if self.facts is None else self.facts.status,
             "sentence": self.sentence,
-            "decision": None if self.decision is None else self.decision.to_dict(),
+            "decision": decision,
         }
 
     def view(self) -> Card:
