@@ -428,22 +428,23 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     """Make an outline ready: its picture when there is one, then the same steps as a list."""
     shown = flow.lines[: cells.MAX_STEPS]
     declared = bool(shown) and all(line.state == "declared" for line in shown)
+    summary = words(flow.summary)
     picture = None
     if drawing is not None and getattr(drawing, "uri", None):
         picture = {
             "uri": _data_uri(drawing.uri),
-            "alt": words(drawing.alt) or words(flow.summary) or "what ran",
+            "alt": words(drawing.alt) or summary or "what ran",
             "width": max(int(drawing.width), 1),
             "height": max(int(drawing.height), 1),
         }
     return {
         "picture": picture,
         "key": picture is not None and main and not declared,
-        "drawn": words(getattr(drawing, "note", "")),
+        "drawn": dotted(["" if picture else summary, words(drawing.note)]) if drawing else "",
         "label": "Stages as a list" if declared else "Walk as a list",
         "count": f"{number(len(flow.lines))} {'line' if len(flow.lines) == 1 else 'lines'}",
-        # The picture's own text says it where there is one.
-        "summary": "" if picture else words(flow.summary),
+        # Where a picture was asked for, its own text says it, or the caption in its place.
+        "summary": "" if drawing else summary,
         "cap": cells.cap(len(shown), len(flow.lines), "steps shown"),
         "open": main,
         "tree": list(grouped(_tree(shown))),
