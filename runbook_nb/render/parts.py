@@ -237,9 +237,13 @@ def table_note(table: Table, shown: int, total: int, note: str = "") -> str:
     count = ""
     if shown < total:
         count = f"{number(shown)} of {number(total)} shown"
-    elif 1 < total == shown and any(_is_badge(row[0]) for row in rows if row):
+    elif 1 < total == shown and table.rest and not table.whole and _starts_with_badges(rows):
         count = f"all {number(total)} rows shown"
     return dotted([count, note, words(table.note), cells.MISSING_MEANS if dashes else ""])
+
+
+def _starts_with_badges(rows: Sequence[tuple[Cell, ...]]) -> bool:
+    return any(_is_badge(row[0]) for row in rows if row)
 
 
 def _is_badge(cell: Cell) -> bool:
@@ -247,12 +251,12 @@ def _is_badge(cell: Cell) -> bool:
 
 
 def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
-    """Find the column whose cells name the rows: the first that holds no outcome."""
-    for n in range(len(table.columns)):
+    """Find the column whose cells name the rows: the first of words that are no outcomes."""
+    for n, column in enumerate(table.columns):
         held = [row[n] for row in rows if n < len(row)]
-        if not any(map(_is_badge, held)):
+        if column.align == "left" and not any(map(_is_badge, held)):
             return n
-    return -1
+    return 0
 
 
 def _column_cells(table: Table, rows: Sequence[tuple[Cell, ...]], n: int) -> list[list[Piece]]:
@@ -492,7 +496,8 @@ def bar(card: Card) -> list[tuple[str, float]]:
     """Share the bar among the counted outcomes; empty when there is too little to share."""
     counts = [(b.role, b.count) for b in card.badges if type(b.count) is int and b.count > 0]
     whole = sum(count for _, count in counts)
-    if whole < BAR_FROM or len(counts) < 2:
+    judged = any(role in theme.TEXT_LIGHT for role, _ in counts)
+    if whole < BAR_FROM or len(counts) < 2 or not judged:
         return []
     return [(role, 100 * count / whole) for role, count in counts]
 

@@ -105,6 +105,7 @@ STYLES: Final = {
     "heading": "font-weight:600;margin-right:5px",
     "heading_data": "font-size:17px;font-weight:600;margin-right:5px",
     "lead": "margin:6px 0 0;font-size:14px;line-height:22px",
+    "lead_quiet": f"margin:6px 0 0;font-size:12px;line-height:18px;opacity:{DIM}",
     "prose": "margin:0 0 6px",
     "quiet": f"margin:0 0 6px;font-size:12px;line-height:18px;opacity:{DIM}",
     "section": "margin:14px 0 0",

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parent / "render" / "html")]
 
+import hand_made  # noqa: E402
 import states  # noqa: E402
 from untrusted import sanitized  # noqa: E402
 
@@ -28,6 +29,8 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 WIDTH = 714
+#: Cards of things that are not built here, such as comparisons and plans.
+HAND_MADE = {f"card_{name}": card for name, card in hand_made.CARDS.items()}
 
 LIGHT = """
 --jp-layout-color0:#fff;--jp-layout-color1:#fff;--jp-layout-color2:#eee;--jp-border-color1:#bdbdbd;
@@ -42,7 +45,8 @@ DARK = """
 """
 HOST = """
 body{margin:0;padding:12px;background:var(--jp-layout-color0);
---jp-content-font-family:FONT,system-ui,sans-serif;--jp-code-font-family:Menlo,'DejaVu Sans Mono',monospace}
+--jp-content-font-family:FONT,system-ui,sans-serif;
+--jp-code-font-family:Menlo,'DejaVu Sans Mono',monospace}
 .jp-RenderedHTMLCommon{color:var(--jp-content-font-color1);font-family:var(--jp-content-font-family);
 font-size:14px;line-height:1.6;width:WIDTHpx;padding-right:20px}
 .jp-RenderedHTMLCommon table{border-collapse:collapse;border-spacing:0;border:none;
@@ -55,10 +59,10 @@ padding:.5em;line-height:normal;white-space:normal;max-width:none;border:none}
 .jp-RenderedHTMLCommon th{font-weight:bold}
 .jp-RenderedHTMLCommon td,.jp-RenderedHTMLCommon th{text-align:right}
 .jp-RenderedHTMLCommon tbody tr:nth-child(odd){background:var(--jp-layout-color0)}
-.jp-RenderedHTMLCommon tbody tr:nth-child(even){background:var(--jp-rendermime-table-row-background)}
+.jp-RenderedHTMLCommon tbody tr:nth-child(even){
+background:var(--jp-rendermime-table-row-background)}
 .jp-RenderedHTMLCommon tbody tr:hover{background:var(--jp-rendermime-table-row-hover-background)}
 .jp-RenderedHTMLCommon ul,.jp-RenderedHTMLCommon ol{padding-left:2em}
-.jp-RenderedHTMLCommon ul:not(.list-inline),.jp-RenderedHTMLCommon ol:not(.list-inline){padding-left:2em}
 .jp-RenderedHTMLCommon ul{list-style:disc}
 .jp-RenderedHTMLCommon * + ul,.jp-RenderedHTMLCommon * + ol{margin-top:.5em;margin-bottom:1em}
 .jp-RenderedHTMLCommon dl dt{float:left;clear:left;width:20%;font-weight:bold}
@@ -86,7 +90,12 @@ def main(names: list[str]) -> None:
 
     OUT.mkdir(parents=True, exist_ok=True)
     with states.frozen():
-        drawn = {name: render_html(states.STATES[name]().view()) for name in names}
+        drawn = {
+            name: render_html(states.STATES[name]().view())
+            for name in names
+            if name in states.STATES
+        }
+    drawn |= {name: render_html(HAND_MADE[name]) for name in names if name in HAND_MADE}
     kinds = [("light", True), ("dark", True), ("light", False), ("dark", False)]
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -105,4 +114,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(states.STATES))
+    main(sys.argv[1:] or [*states.STATES, *HAND_MADE])

