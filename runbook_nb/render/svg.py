@@ -95,14 +95,15 @@ def draw(flow: Flow) -> Drawing:
 
 def _drawn(flow: Flow, whole: Graph) -> Drawing:
     graph, folded = fold(whole)
-    drawing, left_out = Drawing(), ""
+    drawing, said = Drawing(), ""
     for turned, look, left_out in _looks(graph):
+        said = left_out
         drawing = picture_of(render_dot(turned, look), _alt(flow))
         if drawing.svg is None:
             return drawing
         if drawing.width <= COLUMN:
             break
-    notes = [*folded, left_out, drawing.note]
+    notes = [*folded, said, drawing.note]
     return replace(drawing, note="; ".join(filter(None, notes)))
 
 

@@ -280,6 +280,39 @@ def test_a_function_rule_is_not_told_with_the_values_of_one_subject_for_many():
     assert many == [("count", "2 subjects"), ("condition", "stale()")]
 
 
+def test_the_default_of_a_decider_counts_where_its_rules_have_none():
+    rules = RuleSet("r", "v1", rules=[Rule({"age_days": {"gt": 7}}, then="old")])
+    made = (
+        flow_chart("s", load, id="load")
+        .add_decider("Posture", rules=rules, id="posture")
+        .branch("old", lambda s: None)
+        .branch("fresh", lambda s: None)
+        .default("fresh")
+        .end()
+        .build()
+    )
+    chart = (
+        flow_chart("c", lambda s: s.set("rows", [row("a", 1), row("b", 9)]), id="start")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: s["rows"],
+            branch=made,
+            max_branches=5,
+            into="r",
+            subject="name",
+        )
+        .build()
+    )
+    walk = chart.run_sync().walk
+    assert lines(into(graph_of(walk), "fresh")) == [
+        ("count", "1 subject"),
+        ("condition", "default: no rule fired"),
+    ]
+    alone = into(graph_of(walk.of("a")), "fresh")
+    assert lines(alone) == [("count", "default: no rule fired")]
+
+
 def test_nested_fan_outs_give_both_numbers_and_lie_in_each_other():
     inner = flow_chart("job", lambda s: None, id="deep").build()
     outer = (
