@@ -1,8 +1,9 @@
-"""The machine-readable form inside an output: one HTML comment of base64 canonical JSON.
+"""The machine-readable form inside an output: one HTML comment of base64 JSON.
 
 A comment survives saving, trusting and converting a notebook, is shown by no host and run by
-none. It is data of whoever wrote the file: the digest tells damage from a whole one, not a friend
-from a stranger, and what is read is never more than JSON values.
+none. Keys keep their order, since the first column of a row says whom it is about; equal answers
+have one order, and so one text. It is data of whoever wrote the file: the digest tells damage
+from a whole one, not a friend from a stranger, and what is read is never more than JSON values.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from runbook_nb._json import canonical
+from runbook_nb._json import encode
 from runbook_nb._view import Viewable
 
 #: Bytes of the whole comment in a cell's output; an export may carry more.
@@ -55,7 +56,7 @@ def comment_of(payload: PayloadOf, most: int | None = MAX_EMBEDDED) -> str:
     made = payload(None if most is None else (most - _AROUND) // 4 * 3)
     if made is None:
         return ""
-    text = canonical(made).encode("utf-8")
+    text = encode(made).encode("utf-8")
     checked = hashlib.sha256(text).hexdigest()
     return f"{_START}{checked} {base64.b64encode(text).decode('ascii')}{_END}"
 

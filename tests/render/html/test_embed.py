@@ -11,7 +11,7 @@ import pytest
 
 import runbook_nb as rb
 from runbook_nb._ids import SeededIds
-from runbook_nb._json import byte_size, canonical
+from runbook_nb._json import byte_size, canonical, encode
 from runbook_nb.render.embed import MAX_EMBEDDED, comment_of, embed, read_embedded
 from runbook_nb.render.html import render_html
 from runbook_nb.settings import settings
@@ -147,10 +147,20 @@ def test_what_a_policy_hides_is_not_carried():
     assert "s3cr3t" not in canonical(read_embedded(embed(shown)))
 
 
-def test_the_form_is_canonical_json():
+def test_the_form_is_compact_json():
     packed = COMMENT.search(render_html(envelope().view()))[0].split(" ")[2][:-3]
     text = base64.b64decode(packed).decode()
-    assert text == canonical(json.loads(text))
+    assert text == encode(json.loads(text))
+
+
+def test_rows_keep_the_order_of_their_columns_whose_first_names_the_subject():
+    rows = [{"zone": "z1", "age": 9}, {"zone": "z2", "age": 1}]
+    by_age = rb.RuleSet("age", "v1", [rb.Rule({"age": {"gt": 7}}, "old")], rb.Default("new"))
+    shown = rb.triage(rows, by_age, subject="zone", source="rows made here")
+    copy = rb.Envelope.from_dict(read_embedded(embed(shown))["envelope"])
+    assert [list(row) for row in copy.verdicts] == [list(row) for row in shown.verdicts]
+    assert copy.why("z1").sentence == shown.why("z1").sentence
+    assert str(copy).splitlines()[1] == str(shown).splitlines()[1]
 
 
 # --- reading what anybody may have written -----------------------------------------------------
