@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._text import MISSING_CELL, counted, show
-from runbook_nb._view import Card, Cell, Data, Flow, FlowLine, Prose, Section
+from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Prose, Section, verdict_role
 from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.graph import drawn_order, walk_graph
 from runbook_nb.record.overlay import (
@@ -59,19 +59,36 @@ def _told(walk: Walk) -> str:
     if walk.only is not None:
         made = list(walk.own_decisions())
         return f"{made[-1].decision.sentence}; {steps}" if made else steps
-    branches = [node.branch for node in walk.structure.nodes if node.branch is not None]
-    branches.sort(key=lambda word: word == DECLINED_BRANCH)
-    outcomes: Counter[str] = Counter(dict.fromkeys(branches, 0))
-    items = ok = 0
-    for counts in map(count_fan_out, walk.log.fan_outs()):
-        items, ok = items + counts.items, ok + counts.ok
-        outcomes.update(counts.by_branch)
-        outcomes.update({"failed": counts.failed, "not reached": counts.not_reached})
-    words = [f"{n} {show(word)}" for word, n in outcomes.items() if n]
+    items, ok, outcomes = _outcomes(walk)
+    words = [f"{badge.count} {badge.word}" for badge in outcomes]
     if not items:
         return steps
     told = f"{ok} of {counted(items, 'subject')} done"
     return f"{told}: {', '.join(words)}; {steps}" if words else f"{told}; {steps}"
+
+
+def _outcomes(walk: Walk) -> tuple[int, int, tuple[Badge, ...]]:
+    """Count the items of all fan-outs, those that are done, and each outcome that occurred."""
+    branches = [node.branch for node in walk.structure.nodes if node.branch is not None]
+    branches.sort(key=lambda word: word == DECLINED_BRANCH)
+    taken: Counter[str] = Counter(dict.fromkeys(branches, 0))
+    failed = missed = items = ok = 0
+    for counts in map(count_fan_out, walk.log.fan_outs()):
+        items, ok = items + counts.items, ok + counts.ok
+        failed, missed = failed + counts.failed, missed + counts.not_reached
+        taken.update(counts.by_branch)
+    order = tuple(branches)
+    badges = [
+        *(Badge(word=show(w), role=verdict_role(w, order), count=n) for w, n in taken.items()),
+        Badge(word="failed", role="failed", count=failed),
+        Badge(word="not reached", role="not_reached", count=missed),
+    ]
+    return items, ok, tuple(badge for badge in badges if badge.count)
+
+
+def _has_one_kind_of_subject(walk: Walk) -> bool:
+    """Tell whether outcomes can be counted together: those of nested fan-outs cannot."""
+    return walk.only is None and len({fan.stage.id for fan in walk.log.fan_outs()}) == 1
 
 
 def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
@@ -175,6 +192,11 @@ def walk_card(walk: Walk) -> Card:
     elif overlay_items:
         words.append(counted(overlay_items, "subject"))
     words.append(counted(len(walk), "row"))
+    steps: tuple[Any, ...] = (walk.steps_executed, "steps,", len(walk), "rows")
+    heading: Cell = steps
+    if _has_one_kind_of_subject(walk):
+        items, _, outcomes = _outcomes(walk)
+        heading = (items, "subject" if items == 1 else "subjects", *outcomes)
     text = walk.redactor.text
     judged = (path.rules for _, path in walk.decision_paths()[0])
     rules = {text(one.title) for one in judged if not one.is_bare}
@@ -182,8 +204,11 @@ def walk_card(walk: Walk) -> Card:
         kind="Walk",
         name=name,
         qualifiers=tuple(sorted(rules)),
+        eyebrow=tuple(("rules", Data(value=title, tone="code")) for title in sorted(rules)),
         headline=", ".join(words),
         sections=(Section(label="", parts=(flow,)),),
+        heading=heading,
+        foot="" if heading is steps else steps,
     )
 
 
@@ -228,7 +253,9 @@ def run_card(run: Run) -> Card:
 def _heading(run: Run) -> Cell:
     place = run.ended_at
     words = _ENDED.get(run.status, "Ended")
-    return words if place is None else f"{words} at {show(place['stage'] or place['stage_id'])}"
+    if place is not None:
+        words = f"{words} at {show(place['stage'] or place['stage_id'])}"
+    return (words, *_outcomes(run.walk)[2]) if _has_one_kind_of_subject(run.walk) else words
 
 
 def _ended(run: Run) -> Cell:

@@ -432,6 +432,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     """Make an outline ready: its picture when there is one, then the same steps as a list."""
     shown = flow.lines[: cells.MAX_STEPS]
     declared = bool(shown) and all(line.state == "declared" for line in shown)
+    branches = any(_is_badge(line.cells[0]) for line in shown if line.cells)
     summary = words(flow.summary)
     picture = None
     if drawing is not None and getattr(drawing, "uri", None):
@@ -443,7 +444,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
         }
     return {
         "picture": picture,
-        "key": picture is not None and main and not declared,
+        "key": picture is not None and main and branches and not declared,
         "drawn": dotted(["" if picture else summary, words(drawing.note)]) if drawing else "",
         "label": "Stages as a list" if declared else "Walk as a list",
         "count": f"{number(len(flow.lines))} {'line' if len(flow.lines) == 1 else 'lines'}",

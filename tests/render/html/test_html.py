@@ -300,3 +300,17 @@ def test_then_rows_are_given_up_until_the_output_fits():
     assert byte_size(html) <= MAX_BYTES
     assert "of each list" in reading(html)[-1]
     assert re.search(r"\d+ of 50 shown", html)
+
+
+def test_a_picture_of_branches_that_is_the_whole_card_has_its_key(monkeypatch):
+    monkeypatch.setattr(html_module, "_drawing", lambda flow: PICTURE)
+    flow = ENVELOPE.sections[-1].parts[0]
+    assert "default branch starts with a ring" in render_html(card_with(flow))
+    assert "default branch starts with a ring" not in render_html(ENVELOPE)
+    assert "starts with a ring" not in render_html(card_with(replace(flow, lines=flow.lines[:2])))
+
+
+def test_the_walk_is_open_where_it_is_the_whole_card():
+    flow = ENVELOPE.sections[-1].parts[0]
+    assert " open>" in render_html(card_with(flow))
+    assert not re.search(r"<details[^>]* open><summary[^>]*>Walk", render_html(ENVELOPE))
