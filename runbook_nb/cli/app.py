@@ -5,7 +5,6 @@ Command line layer. Everything a command needs beyond its options is imported wh
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from runbook_nb._version import __version__
+from runbook_nb.cli.files import notebooks, render, say_written
 from runbook_nb.cli.main import (
     ANSWERED,
     INTERRUPTED,
@@ -42,8 +42,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Triage runbooks whose answers can be checked.",
-    epilog="Exit status: 0 an answer was given; 2 wrong usage, nothing has run; "
-    "3 no answer, because the run failed or there was nothing to judge.",
+    epilog="Exit status: 0 an answer was given; 1 a notebook would change; 2 wrong usage, nothing "
+    "has run; 3 no answer, because the run failed or there was nothing to judge.",
 )
 
 
@@ -108,13 +108,15 @@ def demo(
 ) -> None:
     """Judge the root certificates of this machine, and show the answer with its evidence.
 
-    Writes envelope.json (the answer with the evidence behind it) and certificates.md (the answer
-    for a ticket). The same date and the same bundle give the same bytes.
+    Writes the answer as envelope.json (with the evidence behind it), certificates.md (for a
+    ticket), certificates.html (a page) and certificates.ipynb (a notebook). The same date and the
+    same bundle give the same bytes.
     """
     from runbook_nb import Envelope, settings
     from runbook_nb._ids import SeededIds
     from runbook_nb.coverage.views import absence_view
     from runbook_nb.examples import certificates
+    from runbook_nb.share.files import write_whole
 
     day = _read_as_of(as_of) or settings.clock().date()
     try:
@@ -130,14 +132,16 @@ def demo(
             say_error(absence_view(answer, certificates.NAME).headline)
             raise typer.Exit(NO_ANSWER)
         written = [
-            _write(out / "envelope.json", answer.to_json(dossier=True, indent=1)),
-            _write(out / "certificates.md", answer.to_markdown()),
+            write_whole(out / "envelope.json", answer.to_json(dossier=True, indent=1)),
+            write_whole(out / "certificates.md", answer.to_markdown()),
+            answer.to_html(out / "certificates.html"),
+            answer.to_notebook(out / "certificates.ipynb"),
         ]
         print(f"{answer}\n")
         with settings(max_text_rows=20):  # every rule that was tried
             print(f"{answer.why(row=0)}\n")
     for path in written:
-        print(f"wrote {path} ({path.stat().st_size / 1000:.0f} kB)")
+        say_written(path)
 
 
 def _call(box: Toolbox, name: str, day: date) -> Any:
@@ -150,14 +154,5 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
         raise
 
 
-def _write(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")  # two demonstrations may run at once
-    try:
-        draft.write_text(
-            f"{text}\n" if not text.endswith("\n") else text, encoding="utf-8", newline="\n"
-        )
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
+app.command()(render)
+app.command()(notebooks)

@@ -4,6 +4,7 @@ Command line layer. Exit statuses:
 
 =  ==========================================================================
 0  an answer was given
+1  a document shows something else than it did; it was left as it is
 2  the command was called in a way it does not know; nothing has run
 3  there is no answer: the run failed, or there was nothing to judge
 =  ==========================================================================
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = "runbook-nb"
 
 ANSWERED: Final = 0
+DIFFERENT: Final = 1
 USAGE: Final = 2
 NO_ANSWER: Final = 3
 

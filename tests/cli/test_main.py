@@ -15,6 +15,7 @@ from runbook_nb.cli.main import main, one_line
 from runbook_nb.examples import certificates
 
 AS_OF = "2026-11-29"
+WRITTEN = ("envelope.json", "certificates.md", "certificates.html", "certificates.ipynb")
 
 
 @pytest.fixture
@@ -36,10 +37,9 @@ def test_the_demonstration_shows_the_answer_explains_a_row_and_says_what_it_wrot
     envelope = certificates.run(AS_OF)
     assert out.startswith(f"{envelope}\n\nDecision NetLock Arany (Class Gold) Főtanúsítvány")
     assert re.search(r"8 +watch +days_left +738 +<= +1095 days +yes, taken", out)
-    first, second = out.splitlines()[-2:]
     folder = Path("runbook-nb-demo")
-    assert first.startswith(f"wrote {folder / 'envelope.json'} (")
-    assert second.startswith(f"wrote {folder / 'certificates.md'} (")
+    for line, name in zip(out.splitlines()[-4:], WRITTEN, strict=True):
+        assert line.startswith(f"wrote {folder / name} (")
 
 
 def test_what_it_writes_can_be_read_back_with_its_evidence(call):
@@ -50,10 +50,10 @@ def test_what_it_writes_can_be_read_back_with_its_evidence(call):
     assert copy.why("ACCVRAIZ1").sentence.startswith("note by rule 9 of root-attention v1")
     markdown = Path("there/deep/certificates.md").read_text(encoding="utf-8")
     assert markdown == f"{certificates.run(AS_OF).to_markdown()}\n"
-    assert sorted(p.name for p in Path("there/deep").iterdir()) == [
-        "certificates.md",
-        "envelope.json",
-    ]
+    assert {p.name for p in Path("there/deep").iterdir()} == set(WRITTEN)
+    from_notebook = Envelope.from_notebook("there/deep/certificates.ipynb")
+    assert from_notebook == copy
+    assert from_notebook.why("ACCVRAIZ1").sentence == copy.why("ACCVRAIZ1").sentence
 
 
 def test_the_same_date_gives_the_same_bytes_in_any_process(tmp_path):
@@ -191,7 +191,8 @@ def test_the_help_documents_the_exit_statuses(call):
     assert status == 0
     words = " ".join(out.split())
     assert (
-        "Exit status: 0 an answer was given; 2 wrong usage, nothing has run; 3 no answer" in words
+        "Exit status: 0 an answer was given; 1 a notebook would change; "
+        "2 wrong usage, nothing has run; 3 no answer" in words
     )
 
 
@@ -216,7 +217,7 @@ def test_asking_for_the_version_loads_next_to_nothing():
     assert not loaded & {"typer", "rich", "click", "asyncio", "pandas", "cryptography", "yaml"}
 
 
-def test_the_demonstration_loads_no_frame_and_no_notebook_package(tmp_path):
+def test_the_demonstration_loads_no_frame_and_no_kernel_package(tmp_path):
     probe = (
         "import sys; from runbook_nb.cli.main import main\n"
         "try: main(['demo', '--as-of', '2026-11-29', '--out', sys.argv[1]])\n"
@@ -226,7 +227,7 @@ def test_the_demonstration_loads_no_frame_and_no_notebook_package(tmp_path):
         [sys.executable, "-c", probe, str(tmp_path)], check=True, capture_output=True, text=True
     )
     loaded = set(done.stdout.split())
-    assert not loaded & {"pandas", "numpy", "IPython", "ipywidgets", "jinja2"}
+    assert not loaded & {"pandas", "numpy", "IPython", "ipywidgets", "nbclient", "pytest"}
 
 
 @pytest.mark.parametrize(
