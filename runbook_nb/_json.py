@@ -142,6 +142,12 @@ class WireReport:
         """How many values were replaced by their type name."""
         return sum(self.replaced.values())
 
+    def replace(self, value: Any) -> str:
+        """Count a value that cannot be carried, and give what stands in its place."""
+        name = type(value).__name__
+        self.replaced[name] = self.replaced.get(name, 0) + 1
+        return f"<{name}>"
+
 
 def to_wire(value: Any, report: WireReport | None = None) -> Any:
     """Convert any value to what strict JSON carries, keeping its meaning.
@@ -177,7 +183,7 @@ def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
         return value
     if cls is int:
         # Writers of JSON refuse an integer whose text would be longer than Python makes.
-        return value if value.bit_length() <= MAX_BITS else _replaced("int", report)
+        return value if value.bit_length() <= MAX_BITS else report.replace(value)
     if cls is str:
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if cls is float:
@@ -243,12 +249,7 @@ def _wire_scalar(value: Any, report: WireReport, path: list[int]) -> Any:
     to_dict = getattr(value, "to_dict", None)
     if getattr(type(value), "__module__", "").startswith("runbook_nb.") and callable(to_dict):
         return _wire(to_dict(), report, path)
-    return _replaced(type(value).__name__, report)
-
-
-def _replaced(name: str, report: WireReport) -> str:
-    report.replaced[name] = report.replaced.get(name, 0) + 1
-    return f"<{name}>"
+    return report.replace(value)
 
 
 def plain_scalar(value: Any) -> Any:
