@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from runbook_nb._json import WireReport, to_wire
+from runbook_nb._json import WireReport, to_wire, wire_key
 from runbook_nb._text import MISSING, show
 from runbook_nb.coverage import (
     carried_provenance,
@@ -29,7 +29,7 @@ from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.fans import fan_out_groups
 from runbook_nb.runbook.gaps import bridge_ledger, ledger_sentence
 from runbook_nb.runbook.meanings import meanings_of
-from runbook_nb.runbook.report import admit_report, refusal_note, reserved_names
+from runbook_nb.runbook.report import admit_report, fit, refusal_note, reserved_names
 from runbook_nb.runbook.tickets import describe_walk
 from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS, projection_of, read_rowset
 from runbook_nb.tools import (
@@ -143,8 +143,7 @@ def note_run(
     if not isinstance(run, Run):
         return
     if recorded is not None and run.redactor.active:
-        held = run.redactor.secrets_in(results_of(recorded), ())
-        run.redactor = run.redactor.knowing(held)
+        run.redactor = run.redactor.knowing(_secrets_held(run, recorded))
     if absence is not None:
         run.status = RunbookAbsenceSignal.run_status
     ctx.run_sink(run)
@@ -160,6 +159,18 @@ def note_run(
             recorder(run)
         except Exception:  # an observer never affects what it observes
             _log.warning("a recorder of %s failed", declaration.name, exc_info=True)
+
+
+def _secrets_held(run: Run, recorded: RecordedDispatch) -> set[str]:
+    found: set[str] = set()
+    for result in results_of(recorded):
+        try:
+            found |= run.redactor.secrets_in(result, ())
+        except (
+            Exception
+        ):  # an answer that cannot be looked through cannot be written to state either
+            _log.warning("an inner answer could not be searched for secrets", exc_info=True)
+    return found
 
 
 def results_of(recorded: RecordedDispatch) -> list[Any]:
@@ -214,8 +225,8 @@ async def compose_envelope(
     report, refused = admit_report(
         state.get("report"), reserved_names(declaration.verdict_kind), wire
     )
-    inner = run.redactor.scrub(results_of(recorded))
-    provenance = to_wire(stamp(carried_provenance(inner), declaration.name, ctx.call_id), wire)
+    inner = results_of(recorded)
+    provenance = stamp(_served_provenance(run, inner, wire), declaration.name, ctx.call_id)
     ledger = compose_ledger(
         fold_declared(inner),
         read_declared_coverage(state.get("coverage")),
@@ -240,3 +251,13 @@ async def compose_envelope(
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,
     )
+
+
+def _served_provenance(run: Run, inner: list[Any], wire: WireReport) -> dict[str, Any]:
+    try:
+        served = run.redactor.scrub(carried_provenance(inner))
+    except Exception:  # what cannot be looked through is hidden whole
+        served = None
+    if not isinstance(served, Mapping):
+        return {}
+    return {wire_key(key, wire): fit(value, wire) for key, value in served.items()}

@@ -48,8 +48,24 @@ def admit_report(
         if name in names:
             refused.append(name)
         else:
-            admitted[name] = to_wire(value, wire)
+            admitted[name] = fit(value, wire)
     return admitted, refused
+
+
+def fit(value: Any, wire: WireReport | None = None) -> Any:
+    """Make a value fit for the answer, whatever it does when it is looked at.
+
+    Examples
+    --------
+    >>> loop = []; loop.append(loop)
+    >>> fit(loop), fit({1, 2})
+    ('<list>', [1, 2])
+    """
+    report = WireReport() if wire is None else wire
+    try:
+        return to_wire(value, report)
+    except Exception:  # the run happened: a value that cannot be carried must not cost the answer
+        return report.replace(value)
 
 
 def refusal_note(refused: Iterable[str]) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -216,3 +218,32 @@ def test_a_row_that_cannot_be_looked_at_is_no_row():
 
     rowset = read_rowset([Broken(verdict="ok"), {"verdict": "ok"}])
     assert (len(rowset.rows), rowset.dropped) == (1, 1)
+
+
+class Odd(Sequence):
+    """A sequence that cannot be looked at."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        raise RuntimeError("no")
+
+
+def test_whatever_a_procedure_leaves_the_answer_stands(kit):
+    def stage(scope):
+        scope["verdicts"] = [{"verdict": "ok", "odd": Odd()}, {"verdict": "ok"}]
+        scope["report"] = {"odd": Odd(), "n": 1}
+        scope["coverage"] = {"checked": [Odd()]}
+
+    envelope = kit.ask(stage, result_kind="verdict/x", walk={"recording": True})
+    result = envelope["result"]
+    assert result["verdicts"] == [{"verdict": "ok"}]
+    assert (result["odd"], result["n"]) == ("<Odd>", 1)
+    assert "recording_note" in result["walk"]
+    whats = [item["what"] for item in envelope["af_coverage"]["not_checked"]]
+    assert whats == [
+        "1 entry(s) of the verdict rows that could not be read",
+        "1 value(s) of type Odd that the answer could not carry",
+    ]
+    json.dumps(envelope, allow_nan=False)

@@ -141,3 +141,18 @@ def test_case_127_where_the_refusal_stands(kit):
         "report_note",
         "walk",
     ]
+
+
+@pytest.mark.parametrize("redact", [None, {"keys": ["token"]}])
+def test_a_carried_stamp_that_contains_itself_costs_that_part_and_not_the_answer(kit, redact):
+    loop = []
+    loop.append(loop)
+
+    async def body(scope, tools):
+        await tools.call("inv", {})
+
+    answer = {"af_provenance": {"loop": loop, "source": "s"}}
+    inv = rb.define_tool(name="inv", description="d", execute=lambda args: answer)
+    box = rb.Toolbox([inv, kit.calling(body, redact=redact)])
+    found = box.call_sync("asker", call_id="tc-1")["result"]["af_provenance"]
+    assert found == (OURS if redact else {"loop": "<list>", "source": "s", **OURS})
