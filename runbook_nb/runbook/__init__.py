@@ -12,8 +12,10 @@ from runbook_nb.runbook.declare import (
     runbook_as_tool,
 )
 from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
-from runbook_nb.runbook.envelope import Envelope, Explanation, FiledWalk, VerdictTable
+from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.flowchart import flowchart_as_tool
+from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.runbook.tickets import WalkDescriptor
 from runbook_nb.runbook.triage import triage
 from runbook_nb.runbook.verdicts import (

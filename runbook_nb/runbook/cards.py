@@ -33,7 +33,8 @@ from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS, subje
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
-    from runbook_nb.runbook.envelope import Envelope, VerdictTable
+    from runbook_nb.runbook.envelope import Envelope
+    from runbook_nb.runbook.table import VerdictTable
 
 #: What the counts of an answer amount to, where they amount to nothing.
 NO_RULE_TRIED: Final = "no rule was tried"

@@ -7,21 +7,21 @@ attributes are views of that and of the dossier. Where a copy does not carry som
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
-from runbook_nb._text import counted, show
 from runbook_nb._view import Card
 from runbook_nb.coverage import Ledger, read_coverage_ledger
 from runbook_nb.errors import LoadError
-from runbook_nb.record.projection import COLUMNS, WalkRow
 from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
+from runbook_nb.runbook.filed import FiledWalk, redeem
+from runbook_nb.runbook.table import VerdictTable
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -203,7 +203,7 @@ class Envelope(Renderable, FrozenDict):
 
         if self._run is not None:
             return self._run.recording()
-        data = _redeem(self._artifacts, self["result"].get("walk", {}), "recording_ref")
+        data = redeem(self._artifacts, self["result"].get("walk", {}), "recording_ref")
         return Recording(data["snapshot"], data["events"], data["structure"])
 
     # -- questions -------------------------------------------------------------------------
@@ -319,181 +319,6 @@ def _check_result(result: Mapping[str, Any]) -> None:
             f"rows_total of the envelope is {total!r}, and it shows {len(rows)} rows",
             where="result.rows_total",
         )
-
-
-class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
-    """Verdict rows, with how many there are in all.
-
-    Attributes
-    ----------
-    total : int
-        Rows there are.
-    complete : bool
-        Whether all of them are held here.
-    """
-
-    __slots__ = ("_rows", "total")
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
-        self._rows = tuple(rows)
-        self.total = total
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row is held here."""
-        return len(self._rows) == self.total
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        return self._rows[index]
-
-    def counts(self) -> dict[str, int]:
-        """How many of the held rows have each verdict, in order of first appearance."""
-        counts: dict[str, int] = {}
-        for row in self._rows:
-            word = str(row.get("verdict"))
-            counts[word] = counts.get(word, 0) + 1
-        return counts
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give the held rows as a DataFrame."""
-        import pandas as pd
-
-        columns = list(dict.fromkeys(key for row in self._rows for key in row))
-        return pd.DataFrame([dict(row) for row in self._rows], columns=columns, dtype=object)
-
-    def view(self) -> Card:
-        """Show the rows."""
-        from runbook_nb.runbook.cards import verdict_table_card
-
-        return verdict_table_card(self)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, VerdictTable):
-            return self._rows == other._rows and self.total == other.total
-        return NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class FiledWalk(Sequence[WalkRow], Renderable):
-    """The rows of a walk that was filed, read through its ticket when first needed.
-
-    Attributes
-    ----------
-    descriptor : mapping
-        The counters and the note that travelled with the answer.
-    """
-
-    def __init__(self, descriptor: Mapping[str, Any], artifacts: Any) -> None:
-        self.descriptor = descriptor
-        self._artifacts = artifacts
-
-    @cached_property
-    def rows(self) -> tuple[WalkRow, ...]:
-        """The filed rows.
-
-        Raises
-        ------
-        NotCarried
-            No ticket, or no store that redeems it.
-        """
-        data = _redeem(self._artifacts, self.descriptor, "ref")
-        return tuple(WalkRow(**{name: entry.get(name) for name in COLUMNS}) for entry in data)
-
-    @property
-    def total(self) -> int:
-        """How many rows the walk had when it was recorded."""
-        return int(self.descriptor.get("total", 0))
-
-    @property
-    def steps_executed(self) -> int:
-        """How many stage executions there were."""
-        return int(self.descriptor.get("steps_executed", 0))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-    def page(self, start: int, n: int) -> list[WalkRow]:
-        """Give ``n`` of the filed rows from position ``start``."""
-        return list(self.rows[max(start, 0) : max(start, 0) + max(n, 0)])
-
-    def of(self, subject: Any) -> list[WalkRow]:
-        """Subjects are not carried by filed rows.
-
-        Raises
-        ------
-        NotCarried
-            Always: rows name branches, not subjects.
-        """
-        raise NotCarried(
-            f"which branch belonged to {show(subject)} is not carried by the filed rows",
-            fix="ask the live envelope, or why() on a copy with its dossier",
-        )
-
-    @property
-    def decisions(self) -> list[Any]:
-        """Decisions are not carried by filed rows.
-
-        Raises
-        ------
-        NotCarried
-            Always: rows tell decisions in words.
-        """
-        raise NotCarried(
-            "decisions are not carried by the filed rows, which tell them in words",
-            fix="ask the live envelope, or dossier.subjects() on a copy with its dossier",
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give the filed rows as a DataFrame with the eight columns."""
-        import pandas as pd
-
-        return pd.DataFrame([row.to_dict() for row in self.rows], columns=list(COLUMNS))
-
-    def view(self) -> Card:
-        """Show the counters, and the rows when they can be had."""
-        shown = self.descriptor.get("shown", 0)
-        try:
-            self.rows  # noqa: B018 - asking is the question
-            carried = f"{counted(len(self.rows), 'row')} filed"
-        except NotCarried as missing:
-            carried = f"rows not carried: {missing.message}"
-        return Card(
-            kind="Walk",
-            name="",
-            headline=f"{self.steps_executed} steps, {shown} of {self.total} rows",
-            closing=(carried,),
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _redeem(artifacts: Any, descriptor: Mapping[str, Any], key: str) -> Any:
-    ref = descriptor.get(key)
-    what = "the walk" if key == "ref" else "the recording"
-    if ref is None:
-        note = descriptor.get("note" if key == "ref" else "recording_note")
-        why = f": {note}" if note else ""
-        raise NotCarried(f"{what} has no ticket{why}")
-    if artifacts is None:
-        raise NotCarried(
-            f"{what} is not carried: it was filed, and no store is at hand to redeem its ticket",
-            fix="pass artifacts= to Envelope.from_dict",
-        )
-    record = artifacts.get_sync(ref)
-    if record is None:
-        raise NotCarried(f"{what} is not carried: the store does not hold its ticket any more")
-    return json.loads(record.data)
 
 
 class Explanation(Renderable):

@@ -1,0 +1,141 @@
+"""What was filed, read back through its ticket: the rows of a walk, a recording.
+
+Bridge layer. Where a ticket is missing or cannot be redeemed, that is said and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from runbook_nb._display import Renderable
+from runbook_nb._text import counted, show
+from runbook_nb._view import Card
+from runbook_nb.record.projection import COLUMNS, WalkRow
+from runbook_nb.runbook.dossier import NotCarried
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class FiledWalk(Sequence[WalkRow], Renderable):
+    """The rows of a walk that was filed, read through its ticket when first needed.
+
+    Attributes
+    ----------
+    descriptor : mapping
+        The counters and the note that travelled with the answer.
+    """
+
+    def __init__(self, descriptor: Mapping[str, Any], artifacts: Any) -> None:
+        self.descriptor = descriptor
+        self._artifacts = artifacts
+
+    @cached_property
+    def rows(self) -> tuple[WalkRow, ...]:
+        """The filed rows.
+
+        Raises
+        ------
+        NotCarried
+            No ticket, or no store that redeems it.
+        """
+        data = redeem(self._artifacts, self.descriptor, "ref")
+        return tuple(WalkRow(**{name: entry.get(name) for name in COLUMNS}) for entry in data)
+
+    @property
+    def total(self) -> int:
+        """How many rows the walk had when it was recorded."""
+        return int(self.descriptor.get("total", 0))
+
+    @property
+    def steps_executed(self) -> int:
+        """How many stage executions there were."""
+        return int(self.descriptor.get("steps_executed", 0))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def page(self, start: int, n: int) -> list[WalkRow]:
+        """Give ``n`` of the filed rows from position ``start``."""
+        return list(self.rows[max(start, 0) : max(start, 0) + max(n, 0)])
+
+    def of(self, subject: Any) -> list[WalkRow]:
+        """Subjects are not carried by filed rows.
+
+        Raises
+        ------
+        NotCarried
+            Always: rows name branches, not subjects.
+        """
+        raise NotCarried(
+            f"which branch belonged to {show(subject)} is not carried by the filed rows",
+            fix="ask the live envelope, or why() on a copy with its dossier",
+        )
+
+    @property
+    def decisions(self) -> list[Any]:
+        """Decisions are not carried by filed rows.
+
+        Raises
+        ------
+        NotCarried
+            Always: rows tell decisions in words.
+        """
+        raise NotCarried(
+            "decisions are not carried by the filed rows, which tell them in words",
+            fix="ask the live envelope, or dossier.subjects() on a copy with its dossier",
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the filed rows as a DataFrame with the eight columns."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_dict() for row in self.rows], columns=list(COLUMNS))
+
+    def view(self) -> Card:
+        """Show the counters, and the rows when they can be had."""
+        shown = self.descriptor.get("shown", 0)
+        try:
+            self.rows  # noqa: B018 - asking is the question
+            carried = f"{counted(len(self.rows), 'row')} filed"
+        except NotCarried as missing:
+            carried = f"rows not carried: {missing.message}"
+        return Card(
+            kind="Walk",
+            name="",
+            headline=f"{self.steps_executed} steps, {shown} of {self.total} rows",
+            closing=(carried,),
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def redeem(artifacts: Any, descriptor: Mapping[str, Any], key: str) -> Any:
+    """Give the JSON behind a ticket of a walk's descriptor.
+
+    Raises
+    ------
+    NotCarried
+        There is no ticket under ``key``, or it cannot be redeemed here.
+    """
+    ref = descriptor.get(key)
+    what = "the walk" if key == "ref" else "the recording"
+    if ref is None:
+        note = descriptor.get("note" if key == "ref" else "recording_note")
+        why = f": {note}" if note else ""
+        raise NotCarried(f"{what} has no ticket{why}")
+    if artifacts is None:
+        raise NotCarried(
+            f"{what} is not carried: it was filed, and no store is at hand to redeem its ticket",
+            fix="pass artifacts= to Envelope.from_dict",
+        )
+    record = artifacts.get_sync(ref)
+    if record is None:
+        raise NotCarried(f"{what} is not carried: the store does not hold its ticket any more")
+    return json.loads(record.data)

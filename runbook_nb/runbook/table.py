@@ -1,0 +1,76 @@
+"""Verdict rows as a sequence that knows how many there are in all.
+
+Bridge layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from runbook_nb._display import Renderable
+from runbook_nb._view import Card
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
+    """Verdict rows, with how many there are in all.
+
+    Attributes
+    ----------
+    total : int
+        Rows there are.
+    complete : bool
+        Whether all of them are held here.
+    """
+
+    __slots__ = ("_rows", "total")
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+        self._rows = tuple(rows)
+        self.total = total
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is held here."""
+        return len(self._rows) == self.total
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._rows[index]
+
+    def counts(self) -> dict[str, int]:
+        """How many of the held rows have each verdict, in order of first appearance."""
+        counts: dict[str, int] = {}
+        for row in self._rows:
+            word = str(row.get("verdict"))
+            counts[word] = counts.get(word, 0) + 1
+        return counts
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the held rows as a DataFrame."""
+        import pandas as pd
+
+        columns = list(dict.fromkeys(key for row in self._rows for key in row))
+        return pd.DataFrame([dict(row) for row in self._rows], columns=columns, dtype=object)
+
+    def view(self) -> Card:
+        """Show the rows."""
+        from runbook_nb.runbook.cards import verdict_table_card
+
+        return verdict_table_card(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, VerdictTable):
+            return self._rows == other._rows and self.total == other.total
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
