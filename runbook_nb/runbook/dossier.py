@@ -8,7 +8,7 @@ the run's log; a carried one holds what was written down, and says how much of i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -225,7 +225,7 @@ class Dossier:
             decider=None if verdicts is None else verdicts.decider,
             fan_outs=groups,
             rows=() if rowset is None else rowset.rows,
-            units={**_rule_units(judged), **({} if verdicts is None else verdicts.units)},
+            units={} if verdicts is None else verdicts.units,
             ranked=bool(verdicts is not None and verdicts.rank),
             stamp=None if rules is None else (rules.name, rules.version),
             run=run,
@@ -437,17 +437,6 @@ class Dossier:
         from runbook_nb.runbook.carried import read_dossier
 
         return read_dossier(data)
-
-
-def _rule_units(rule_sets: Iterable[RuleSet]) -> dict[str, str]:
-    """Give the units that rules declare for the keys they read."""
-    units: dict[str, str] = {}
-    for rule in (rule for rule_set in rule_sets for rule in rule_set.rules):
-        for key in rule.when if isinstance(rule.when, Mapping) else ():
-            unit = rule.unit_of(key)
-            if unit is not None:
-                units.setdefault(key, unit)
-    return units
 
 
 def name_key(name: Any) -> Any:

@@ -292,3 +292,12 @@ def test_what_is_no_mapping_is_refused():
     for value in (None, [], "x", {"af_coverage": {}, "result": 3}):
         with pytest.raises(LoadError):
             rb.Envelope.from_dict(value)
+
+
+def test_declared_units_head_their_columns_and_are_carried(call):
+    verdicts = {"decider": "Protection posture", "units": {"age": "days"}}
+    envelope = call(verdicts=verdicts)
+    heads = [column.head for column in envelope.view().sections[0].parts[0].columns]
+    assert [head.unit for head in heads if not isinstance(head, str)] == [None, "days"]
+    copy_ = rb.Envelope.from_dict(envelope.to_dict(dossier=True))
+    assert str(copy_) == str(envelope)

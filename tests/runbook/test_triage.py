@@ -287,13 +287,3 @@ def test_durations_and_units_read_as_they_were_declared():
     envelope = triage([{"host": "a", "age": timedelta(days=8)}], rules)
     assert envelope.verdicts[0]["age"] == "P8D"
     assert envelope.why("a").sentence == "old by rule 1 of d 1: age P8D > P7D"
-
-
-def test_units_that_rules_declare_head_their_columns():
-    rules = rb.RuleSet("u", "1", [rb.Rule({"age": {"gt": 7}}, "old", unit="days")], "fresh")
-    envelope = triage([{"host": "a", "age": 9}], rules)
-    assert envelope.dossier.units == {"age": "days"}
-    heads = [column.head for column in envelope.view().sections[0].parts[0].columns]
-    assert [head.unit for head in heads if not isinstance(head, str)] == [None, "days"]
-    copy = rb.Envelope.from_dict(envelope.to_dict(dossier=True))
-    assert str(copy) == str(envelope)
