@@ -4,6 +4,7 @@
 #   make PYTHON=/path/to/python3    another interpreter
 #   make VENV=/path/to/folder       another place for the environment
 #   make test ARGS="-k rules"       arguments for pytest
+#   make notebooks ACCEPT=1         take outputs that say something else than before
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -14,6 +15,7 @@ $(error VENV is "$(VENV)"; make needs a single path without spaces)
 endif
 BIN := $(VENV)/bin
 ARGS ?=
+NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 BENCHMARKS := $(filter-out benchmarks/_%.py,$(wildcard benchmarks/*.py))
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -36,16 +38,22 @@ BENCH := $(VENV)/.ready-bench
 DOCS := $(VENV)/.ready-docs
 DEV := $(VENV)/.ready-dev
 
-.PHONY: help demo test lint types layers bench docs format clean
+.PHONY: help demo test notebooks notebooks-check lint types layers bench docs format clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile
 
 demo: $(DEMO) ## run the demonstration
 	@"$(BIN)/runbook-nb" demo
 
 test: $(TEST) ## run the tests
 	@"$(BIN)/python" -m pytest $(ARGS)
+
+notebooks: $(TEST) ## run the notebooks anew and write their outputs
+	@"$(BIN)/runbook-nb" notebooks $(if $(ACCEPT),--accept) $(NOTEBOOKS)
+
+notebooks-check: $(TEST) ## check that the notebooks show what they would show again
+	@"$(BIN)/python" -m pytest --nbval --nbval-current-env -p no:cacheprovider $(NOTEBOOKS) $(ARGS)
 
 lint: $(DEV) ## check style and formatting
 	@"$(BIN)/ruff" check
