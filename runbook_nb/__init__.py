@@ -187,6 +187,9 @@ if TYPE_CHECKING:
         WalkOptions as WalkOptions,
     )
     from runbook_nb.runbook import (
+        flowchart_as_tool as flowchart_as_tool,
+    )
+    from runbook_nb.runbook import (
         render_verdict_table as render_verdict_table,
     )
     from runbook_nb.runbook import (
@@ -319,6 +322,7 @@ _HOMES: dict[str, str] = {
     "chart_walk_put_input": "artifacts",
     "recording_put_input": "artifacts",
     "runbook_as_tool": "runbook",
+    "flowchart_as_tool": "runbook",
     "triage": "runbook",
     "RunbookRules": "runbook",
     "Verdicts": "runbook",
