@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb.chart.endings import Steps, drive, ending_of, why_not_reached
-from runbook_nb.chart.model import Chart, DeciderStage, FanOutStage, Stage, as_items
+from runbook_nb.chart.model import MAX_NESTING, Chart, DeciderStage, FanOutStage, Stage, as_items
 from runbook_nb.chart.plan import StagePlan, plan_chart
 from runbook_nb.chart.scope import Frame, Scope
-from runbook_nb.errors import ChartError
+from runbook_nb.errors import ChartError, LimitReached
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
 from runbook_nb.record.slots import Slots
 
@@ -36,6 +36,13 @@ def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame
     if stopped:
         return True, None
     try:
+        if frame.path.count("/") >= MAX_NESTING:
+            raise LimitReached(
+                f"fan-out {stage.name!r} lies inside {MAX_NESTING} others, which is the most",
+                code="depth_limit",
+                where=stage.id,
+                fix="a factory that makes charts with the same factory inside never ends",
+            )
         items = freeze(as_items(found, stage), "items")
         fan = FanOut(
             execution.log,

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: Branch for subjects that reach no classification.
 DECLINED: Final = "declined"
 
+#: Fan-outs inside branches of fan-outs, at most: a run and its views follow them level by level.
+MAX_NESTING: Final = 50
+
 #: A stage's function: takes the scope, returns a value or an awaitable.
 StageFunction = Callable[..., Any]
 

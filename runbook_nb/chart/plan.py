@@ -49,6 +49,7 @@ class StagePlan:
         "default",
         "fn",
         "has_functions",
+        "judged",
         "read_codes",
         "ref",
         "stage",
@@ -68,6 +69,7 @@ class StagePlan:
         self.fn = stage.fn if isinstance(stage, FunctionStage) else None
         #: Decision path -> the codes a decision by it appends: its reads, then itself.
         self.decisions: dict[Any, tuple[int, ...]] = {}
+        self.judged: dict[Any, int] = {}
         self.branches: dict[str, StagePlan] = {}
         self.default: str | None = None
         self.has_functions = False
@@ -93,7 +95,11 @@ class StagePlan:
 
     def decision_code(self, path: Any) -> int:
         """Give the code of a decision whose reads were recorded when they were made."""
-        return self._log.number(Code("decision", self.ref, None, path))
+        found = self.judged.get(path)
+        if found is None:
+            code = Code("decision", self.ref, None, self._log.same_path(path))
+            found = self.judged[path] = self._log.number(code)
+        return found
 
     def add_branch(self, branch: Branch) -> StagePlan:
         """Add a branch that the chart did not declare, for this run."""

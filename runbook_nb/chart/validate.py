@@ -11,6 +11,7 @@ from typing import Any
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.model import (
+    MAX_NESTING,
     Branch,
     Chart,
     DeciderStage,
@@ -67,6 +68,24 @@ def yields(fn: Any) -> bool:
     flags = getattr(getattr(fn, "__code__", None), "co_flags", 0)
     awaitable = flags & _ITERABLE_COROUTINE
     return bool(flags & _ASYNC_GENERATOR) or (bool(flags & _GENERATOR) and not awaitable)
+
+
+def nesting(chart: Chart) -> int:
+    """Count how deep the fan-outs of a chart nest, templates known at build only.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> nesting(flow_chart("c", print, id="a").build())
+    0
+    """
+    inner = [
+        stage.branch
+        for stage in chart.stages
+        if isinstance(stage, FanOutStage) and isinstance(stage.branch, Chart)
+    ]
+    fans = any(isinstance(stage, FanOutStage) for stage in chart.stages)
+    return max((1 + nesting(branch) for branch in inner), default=int(fans))
 
 
 def _is_count(value: Any) -> bool:
@@ -211,6 +230,11 @@ def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
             message=f"branch is {type(branch).__name__}, neither a built chart nor a function",
             where=where,
             fix=fix,
+        )
+    if isinstance(branch, Chart) and nesting(branch) >= MAX_NESTING:
+        yield Problem(
+            message=f"its branch nests fan-outs {nesting(branch)} deep; the most is {MAX_NESTING}",
+            where=where,
         )
     for name in ("max_branches", "max_concurrency"):
         value = getattr(stage, name)

@@ -126,7 +126,7 @@ def drawn_order(structure: Structure, rules_of: RulesOf) -> Iterator[StructureNo
             for rules in rules_of(node):
                 for rule in rules.rules:
                     first.setdefault(rule.then, len(first))
-            branches = [n for n in structure.nodes if n.decider == node.key]
+            branches = list(structure.branches_of(node.key))
             branches.sort(key=lambda n: (n.key in defaults, first.get(n.branch, len(first))))
             yield from branches
 
@@ -172,7 +172,7 @@ class _Drawer:
 
     def _roles(self) -> Iterator[tuple[str, Role]]:
         for decider in self.structure.nodes:
-            branches = [n for n in self.structure.nodes if n.decider == decider.key]
+            branches = self.structure.branches_of(decider.key)
             order = tuple(n.branch or "" for n in branches)
             for node in branches:
                 yield node.key, verdict_role(node.branch or "", order)

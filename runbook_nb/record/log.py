@@ -231,7 +231,16 @@ class Event:
 class Log:
     """The log of one run: the code table, the shapes, the root track."""
 
-    __slots__ = ("_lock", "_numbers", "_shape_numbers", "codes", "root", "shapes")
+    __slots__ = (
+        "_alike",
+        "_lock",
+        "_numbers",
+        "_paths",
+        "_shape_numbers",
+        "codes",
+        "root",
+        "shapes",
+    )
 
     def __init__(self) -> None:
         self.codes: list[Code] = []
@@ -239,6 +248,9 @@ class Log:
         self.shapes: list[Shape] = []
         self._shape_numbers: dict[tuple[int, ...], int] = {}
         self.root = Track()
+        #: The decision paths met of the first rule set; once there is another, paths by content.
+        self._paths: dict[DecisionPath, DecisionPath] = {}
+        self._alike: dict[Any, DecisionPath] | None = None
         # Stages moved to threads intern codes too; only the first meeting of a code takes it.
         self._lock = threading.Lock()
 
@@ -254,6 +266,22 @@ class Log:
                 self.codes.append(code)
                 self._numbers[code] = found
             return found
+
+    def same_path(self, path: DecisionPath) -> DecisionPath:
+        """Give the path already met that says the same of equal rules, or the path itself.
+
+        Charts made per item may bring a copy of the rules each; their branches are alike all the
+        same.
+        """
+        if path in self._paths:
+            return path
+        if self._alike is None:
+            first = next(iter(self._paths), path)
+            if path.rules is first.rules:
+                self._paths[path] = path
+                return path
+            self._alike = {_path_key(known): known for known in self._paths}
+        return self._alike.setdefault(_path_key(path), path)
 
     def shape_number(self, codes: tuple[int, ...]) -> int:
         """Intern a sequence of codes."""
@@ -294,3 +322,14 @@ class Log:
         for event in self.events(self.root.codes):
             if event.code.kind == "fan_out":
                 yield self.root.values[event.at]
+
+
+def _path_key(path: DecisionPath) -> Any:
+    rules = path.rules
+    try:
+        content: Any = rules.digest
+    except Exception:  # rules without a written form are like no others
+        content = id(rules)
+    # A digest knows functions by name only.
+    functions = tuple(rule.when for rule in rules.rules if not rule.is_filter)
+    return content, functions, path.codes, path.via, path.selected

@@ -7,8 +7,9 @@ verdicts come from is in the picture before anything has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from runbook_nb._display import Renderable, through
@@ -102,7 +103,7 @@ class StructureEdge(Immutable):
         return out if self.label is None else {**out, "label": self.label}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=True, repr=False)
 class Structure(Immutable, Renderable):
     """The graph of a procedure.
 
@@ -130,7 +131,28 @@ class Structure(Immutable, Renderable):
 
     def node(self, key: str) -> StructureNode | None:
         """Find a node by its key."""
-        return next((node for node in self.nodes if node.key == key), None)
+        return self._by_key.get(key)
+
+    def branches_of(self, decider: str) -> tuple[StructureNode, ...]:
+        """Give the branches of a decider, by its key, in declared order."""
+        return self._branches.get(decider, ())
+
+    def inside(self, fan_out: str | None) -> tuple[StructureNode, ...]:
+        """Give the nodes that lie directly in a fan-out's template; at the top for None."""
+        return self._inside.get(fan_out, ())
+
+    @cached_property
+    def _by_key(self) -> dict[str, StructureNode]:
+        return {node.key: node for node in reversed(self.nodes)}
+
+    @cached_property
+    def _branches(self) -> dict[str | None, tuple[StructureNode, ...]]:
+        return _gathered((node.decider, node) for node in self.nodes)
+
+    @cached_property
+    def _inside(self) -> dict[str | None, tuple[StructureNode, ...]]:
+        frames = self.frames()
+        return _gathered((frames.get(node.key), node) for node in self.nodes)
 
     def out_of(self, key: str) -> Iterator[StructureEdge]:
         """Yield the edges that leave a node."""
@@ -204,9 +226,18 @@ class Structure(Immutable, Renderable):
         )
 
 
+def _gathered(
+    pairs: Iterable[tuple[str | None, StructureNode]],
+) -> dict[str | None, tuple[StructureNode, ...]]:
+    found: dict[str | None, list[StructureNode]] = {}
+    for key, node in pairs:
+        found.setdefault(key, []).append(node)
+    return {key: tuple(nodes) for key, nodes in found.items()}
+
+
 def branch_badge(structure: Structure, node: StructureNode) -> Badge:
     """Give a branch as a badge whose role follows the order its decider declares."""
-    order = tuple(n.branch or "" for n in structure.nodes if n.decider == node.decider)
+    order = tuple(n.branch or "" for n in structure.branches_of(node.decider or ""))
     return Badge(word=show(node.branch), role=verdict_role(node.branch or "", order))
 
 
@@ -248,15 +279,13 @@ def published_structure(structure: Structure) -> dict[str, Any]:
     next?, …}``; a fan-out is ``{"type": "fork", "isDynamicParallel": true}`` with its branch
     template under ``subflowStructure``.
     """
-    members = {member for _, keys in structure.groups for member in keys}
-    top = [node for node in structure.nodes if node.key not in members]
-    root = _published_chain(structure, top)
+    root = _published_chain(structure, structure.inside(None))
     if root:
         root["name"] = structure.name
     return root
 
 
-def _published_chain(structure: Structure, nodes: list[StructureNode]) -> dict[str, Any]:
+def _published_chain(structure: Structure, nodes: Sequence[StructureNode]) -> dict[str, Any]:
     chain: dict[str, Any] = {}
     for node in reversed([n for n in nodes if n.kind != "branch"]):
         here = _published_node(structure, node)
@@ -274,7 +303,7 @@ def _published_node(structure: Structure, node: StructureNode) -> dict[str, Any]
     if node.tags:
         here["tags"] = list(node.tags)
     if node.kind == "decider":
-        branches = [n for n in structure.nodes if n.decider == node.key]
+        branches = structure.branches_of(node.key)
         here["hasDecider"] = True
         here["branchIds"] = [n.branch for n in branches]
         here["children"] = [
@@ -282,8 +311,7 @@ def _published_node(structure: Structure, node: StructureNode) -> dict[str, Any]
         ]
     if node.kind == "fan_out":
         here["isDynamicParallel"] = True
-        for key, keys in structure.groups:
-            if key == node.key:
-                inner = [n for n in structure.nodes if n.key in keys]
-                here["subflowStructure"] = _published_chain(structure, inner)
+        inner = structure.inside(node.key)
+        if inner:
+            here["subflowStructure"] = _published_chain(structure, inner)
     return here
