@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runbook_nb._display import through
-from runbook_nb._view import Card
+from runbook_nb._view import Card, Data, Fact, Facts, Section
 from runbook_nb.errors import RunbookError
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
@@ -21,7 +21,7 @@ from runbook_nb.runbook import Envelope
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.files import write_whole
-from runbook_nb.share.report import GENERATOR
+from runbook_nb.share.report import GENERATOR, provenance
 
 #: Names the form of what such a notebook says about itself in its metadata.
 NOTEBOOK_FORMAT: Final = "runbook_nb/notebook/1"
@@ -60,7 +60,7 @@ def notebook_text(envelope: Envelope, name: str) -> str:
 
 def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
     card = exported_card(envelope)
-    head = through("markdown", replace(card, sections=(), remarks=()))
+    head = through("markdown", replace(card, sections=(_provenance(envelope),), remarks=()))
     yield _markdown(
         f"{head}\n\n"
         "This notebook holds an answer as it was given. Reading it needs no kernel: the outputs "
@@ -79,6 +79,14 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
         "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
     )
     yield _code("envelope.why(row=0)", why, 2)
+
+
+def _provenance(envelope: Envelope) -> Section:
+    hidden = redactor_of(envelope)
+    items = tuple(
+        Fact(term=term, detail=Data(value=hidden.text(said))) for term, said in provenance(envelope)
+    )
+    return Section(label="", parts=(Facts(label="", items=items, total=len(items)),))
 
 
 def _markdown(source: str) -> dict[str, Any]:
