@@ -449,9 +449,9 @@ class Decision(_Judged):
     @property
     def sentence(self) -> str:
         """The whole evidence in one sentence, the same wherever the decision is told."""
-        title = visible(self.rules.title)
+        title = visible(str(self.scrub(self.rules.title)))
         of = f" of {title}" if title else ""
-        branch = visible(self.branch or "no branch")
+        branch = visible(str(self.scrub(self.branch or "no branch")))
         if self.via == "rule":
             return f"{branch} by rule {self._number}{of}: {self.cause}"
         if self.via == "default":
