@@ -7,20 +7,17 @@ their origin; nothing from a view ends up in a name, an address or a style.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from runbook_nb._json import byte_size
 from runbook_nb._text import counted
 from runbook_nb._view import Card, Facts, Flow, Part, Prose, Section, Table
-from runbook_nb.render import parts, theme
+from runbook_nb.render import blocks, parts, theme
 from runbook_nb.render.cells import words
+from runbook_nb.render.markup import Html, tag, together
 from runbook_nb.settings import settings
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
 
 #: Bytes of one output; the picture gives way first, then rows.
 MAX_BYTES: Final = 512 * 1024
@@ -88,59 +85,94 @@ def _cut(card: Card, longest: int) -> Card:
 
 
 def _draw(
-    card: Card, embedded: Markup, *, pictures: bool = True, cuts: Any = (), page: bool = False
+    card: Card,
+    embedded: Html,
+    *,
+    pictures: bool = True,
+    cuts: Iterable[str] = (),
+    page: bool = False,
 ) -> str:
-    template = environment().get_template("card.html.jinja")
+    styles = theme.STYLES
     main = sum(1 for section in card.sections if not parts.is_lead(section)) == 1
-    sections: list[dict[str, Any]] = []
-    for place, section in enumerate(card.sections):
-        before = any(not section_["lead"] for section_ in sections)
-        sections.append(_section(section, place, before, main=main, pictures=pictures))
-    return template.render(
-        eyebrow=parts.eyebrow(card),
-        heading=parts.heading(card),
-        chips=parts.pieces(card.badges),
-        bar=parts.bar(card),
-        sections=sections,
-        foot=parts.foot(card),
-        cuts=cuts,
-        embedded=embedded,
-        page=page and settings.theme == "auto",
-    )
+    out: list[str] = [
+        tag("style", Html(theme.css())),
+        "\n",
+        tag("div", _dotted(parts.eyebrow(card)), style=styles["eyebrow"]),
+    ]
+    heading, chips = parts.heading(card), parts.pieces(card.badges)
+    if heading or chips:
+        out += ("\n", tag("div", *_heading(heading, chips), style=styles["headline"]))
+    if shares := parts.bar(card):
+        pieces = [tag("span", class_="rb-bar", style=theme.bar_style(*share)) for share in shares]
+        out += ("\n", tag("div", *pieces, aria_hidden="true", style=styles["bar"]))
+    opened = False
+    for section in card.sections:
+        lead = parts.is_lead(section)
+        drawn = _lead(section) if lead else _section(section, opened, main=main, pictures=pictures)
+        out += ("\n", drawn)
+        opened = opened or not lead
+    if foot := parts.foot(card):
+        out += ("\n", tag("div", _dotted(foot), style=styles["foot"]))
+    for cut in cuts:
+        out += ("\n", tag("div", cut, style=blocks.BELOW))
+    own_page = page and settings.theme == "auto"
+    kind = "rbnb rbnb-page" if own_page else "rbnb"
+    return str(tag("div", *out, embedded, "\n", class_=kind, lang="en", style=styles["root"]))
 
 
-def _section(
-    section: Section, place: int, before: bool, *, main: bool, pictures: bool
-) -> dict[str, Any]:
+def _dotted(made: Iterable[Iterable[parts.Piece]]) -> Html:
+    return together(map(blocks.runs, made), " · ")
+
+
+def _heading(heading: list[parts.Piece], chips: list[parts.Piece]) -> Iterator[str]:
+    for place, piece in enumerate(heading, 1):
+        if piece.kind == "badge":
+            yield blocks.chip(piece)
+        elif piece.kind in ("data", "strong", "prose"):
+            yield blocks.data(piece, theme.STYLES["heading_data"])
+        else:
+            last = place == len(heading) or heading[place].kind == "badge"
+            yield tag("strong", piece.text, style=theme.STYLES["heading" if last else "strong"])
+        yield " "
+    for piece in chips:
+        yield from (blocks.chip(piece), " ")
+
+
+def _lead(section: Section) -> Html:
+    made = [parts.prose_parts(part) for part in section.parts if isinstance(part, Prose)]
+    return together(blocks.prose(one, lead=True) for one in made)
+
+
+def _section(section: Section, opened: bool, *, main: bool, pictures: bool) -> Html:
+    """Draw a section; ``opened`` says whether one stands above it already."""
     label, note = words(section.label), words(section.note)
     table = parts.first_table(section)
-    made = [_part(part, bool(label), main=main, pictures=pictures) for part in section.parts]
-    captioned = table is not None and bool(label)
-    if table is not None and captioned:
-        made[0]["made"] = parts.table_parts(table, note)
-        note = made[0]["made"]["caption"]
-    return {
-        "lead": parts.is_lead(section),
-        "label": label,
-        "note": note,
-        "captioned": captioned,
-        # The first table follows the headline without a rule: it is the answer itself.
-        "ruled": bool(label) and (before or table is None),
-        "parts": made,
-        "place": place,
-    }
+    # The first table follows the headline without a rule: it is the answer itself.
+    ruled = bool(label) and (opened or table is None)
+    out: list[str] = []
+    rest = section.parts
+    if table is not None and label:
+        made = parts.table_parts(table, note)
+        out.append(blocks.table(made, label, made["caption"]))
+        rest = rest[1:]
+    elif label:
+        out.append(tag("div", blocks.label(label, note), style=theme.STYLES["label"]))
+    out += [_part(part, bool(label), main=main, pictures=pictures) for part in rest]
+    style = theme.STYLES["ruled" if ruled else "section"]
+    return tag("div", *out, class_="rb-sec" if ruled else None, style=style)
 
 
-def _part(part: Part, labelled: bool, *, main: bool, pictures: bool) -> dict[str, Any]:
+def _part(part: Part, labelled: bool, *, main: bool, pictures: bool) -> Html:
     if isinstance(part, Table):
-        return {"kind": "table", "made": parts.table_parts(part)}
+        made = parts.table_parts(part)
+        return blocks.table(made, "", made["caption"])
     if isinstance(part, Facts):
-        return {"kind": "facts", "made": parts.facts_parts(part, labelled=labelled)}
+        return blocks.facts(parts.facts_parts(part, labelled=labelled))
     if isinstance(part, Flow):
         drawing = _drawing(part) if pictures else None
-        return {"kind": "flow", "made": parts.flow_parts(part, drawing, main=main)}
+        return blocks.flow(parts.flow_parts(part, drawing, main=main))
     assert isinstance(part, Prose)  # noqa: S101 - the parts of a view are these four
-    return {"kind": "prose", "made": parts.prose_parts(part)}
+    return blocks.prose(parts.prose_parts(part))
 
 
 def _drawing(flow: Flow) -> Any:
@@ -154,48 +186,14 @@ def _drawing(flow: Flow) -> Any:
     return draw(flow)
 
 
-def _embedded(card: Card, *, whole: bool = False) -> tuple[Markup, list[str]]:
+def _embedded(card: Card, *, whole: bool = False) -> tuple[Html, list[str]]:
     """Give the comment that carries the payload, or say why there is none."""
-    from markupsafe import Markup
-
     if card.payload is None or not settings.embed:
-        return Markup(""), []
+        return Html(), []
     from runbook_nb.render.embed import MAX_EMBEDDED, comment_of
 
     try:
         comment = comment_of(card.payload, None if whole else MAX_EMBEDDED)
     except Exception as error:  # the answer is shown all the same
-        return Markup(""), [f"no machine-readable form is carried: {type(error).__name__}"]
-    return Markup(comment), []  # noqa: S704 - base64 between our own words
-
-
-@cache
-def environment() -> Environment:
-    """Make the template environment: everything is escaped, nothing undefined is passed over."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    made = Environment(
-        loader=PackageLoader("runbook_nb.render", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=False,
-        keep_trailing_newline=False,
-    )
-    made.globals.update(
-        s=theme.STYLES,
-        signs=theme.SIGNS,
-        fills=theme.FILLS,
-        outlines=theme.OUTLINES,
-        rails=theme.RAILS,
-        keys=theme.KEYS,
-        label_style=theme.LABEL_STYLE,
-        chip_style=theme.chip_style,
-        tile_style=theme.tile_style,
-        mark_style=theme.mark_style,
-        glyph_style=theme.glyph_style,
-        bar_style=theme.bar_style,
-        number=parts.number,
-        css=Markup(theme.css()),  # noqa: S704 - a file of ours
-    )
-    return made
+        return Html(), [f"no machine-readable form is carried: {type(error).__name__}"]
+    return Html(comment), []  # base64 between our own words
