@@ -74,7 +74,8 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     interrupt: KeyboardInterrupt | None = None
     while True:
         try:
-            thread.join()
+            # Not join(): once interrupted, some Pythons take the thread for ended (bpo-45274).
+            door.done.wait()
             break
         except KeyboardInterrupt as pressed:
             if (
@@ -84,6 +85,8 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
             interrupt = pressed
             door.cancel()
     forget()
+    if interrupt is None:
+        thread.join()
     if interrupt is not None:
         # The interrupted run is worth more than the bare interrupt: hand it over.
         interrupt.run = getattr(door.error, "run", None)  # type: ignore[attr-defined]
@@ -105,6 +108,7 @@ class _Door:
         self._loop: Any = None
         self._task: Any = None
         self._ready = threading.Event()
+        self.done = threading.Event()
         self._told: dict[object, Callable[[], None]] = {}
         self.result: Any = None
         self.error: BaseException | None = None
@@ -120,6 +124,7 @@ class _Door:
             self.error = error
         finally:
             self._ready.set()
+            self.done.set()
 
     async def _main(self) -> Any:
         import asyncio

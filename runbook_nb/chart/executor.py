@@ -70,7 +70,8 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
     where = f" in stage {place.ref.name!r}" if place is not None and place.error is error else ""
     note = f"raised{where} of chart {execution.chart.name!r}; error.run holds what happened"
     if note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
+        with suppress(Exception):
+            error.add_note(note)
 
 
 def _question(error: BaseException) -> FrozenDict | None:
