@@ -37,6 +37,7 @@ class Procedure(Protocol):
         self,
         args: Mapping[str, Any] | None = None,
         *,
+        limits: Any = None,
         redact: Any = None,
         signal: Any = None,
     ) -> Awaitable[Run]:

@@ -1,8 +1,8 @@
 """What a whole run says about its rules: conditions that could never work, limits nobody crosses.
 
-Two mistakes show only over many subjects: a limit of the wrong type, with which nothing can be
-compared, and a limit in the wrong unit, on one side of which everything lies. Both are found in
-one pass that remembers conditions, not subjects.
+Three mistakes show only over many subjects: a limit of the wrong type, with which nothing can be
+compared; a limit in the wrong unit, on one side of which everything lies; and a misspelt key, which
+no subject has. All are found in one pass that remembers conditions, not subjects.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import listed, visible
+from runbook_nb._text import MISSING, listed, visible
 from runbook_nb.rules.decision import Hider
 from runbook_nb.rules.kinds import (
+    ABSENT,
     AWARE,
     DATE,
     KIND_WORDS,
@@ -30,11 +31,15 @@ from runbook_nb.rules.kinds import (
     kind_words,
     plain,
 )
+from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.plan import DecisionPath, Tried, when_of
 from runbook_nb.rules.wording import condition_text, limit_text, needed_words, value_text
 
 #: So many values on one side of a limit are worth a note.
 ENOUGH: Final = 10
+
+#: So many subjects without a key are worth a note.
+SEVERAL: Final = 2
 
 #: So many kinds of value are named in a note.
 MAX_KINDS: Final = 3
@@ -57,8 +62,8 @@ class Note(Immutable):
 
     Attributes
     ----------
-    kind : {"type_mismatch", "one_side"}
-        Which of the two it is.
+    kind : {"type_mismatch", "one_side", "never_there"}
+        Which of them it is.
     rule_index : int or None
         The rule; None for the ground outside.
     key : str
@@ -67,7 +72,7 @@ class Note(Immutable):
         The sentence, and what to do about it.
     """
 
-    kind: Literal["type_mismatch", "one_side"]
+    kind: Literal["type_mismatch", "one_side", "never_there"]
     rule_index: int | None
     key: str
     what: str
@@ -94,6 +99,7 @@ class _Seen:
     title: str
     total: int = 0
     mismatches: int = 0
+    absent: int = 0
     numbers: int = 0
     kinds: dict[str, None] = field(default_factory=dict)
     codes: set[int] = field(default_factory=set)
@@ -106,6 +112,8 @@ class _Seen:
         self.codes.add(code)
         if code == MISMATCH:
             self.mismatches += times
+        elif code == ABSENT:
+            self.absent += times
         elif code in (YES, NO):
             self.numbers += times
 
@@ -122,10 +130,16 @@ class _Seen:
         if self.high is None or compare_numbers(operator.gt, value, self.high):
             self.high = value
 
+    def note_absence(self, actual: Any) -> None:
+        """Take in whether a key was there at all, where the outcome does not say it."""
+        self.absent += actual is MISSING
+
     def looks(self, code: int) -> Callable[[Any], None] | None:
         """Say what has to be done with each value of this outcome; for nearly all, nothing."""
         if code == MISMATCH:
             return self.name_kind
+        if self.op in PRESENCE:
+            return self.note_absence
         return self.measure if self.unit is not None and code in (YES, NO) else None
 
 
@@ -137,7 +151,8 @@ def notes_of(
     A *type mismatch* note stands for a condition that met a value of another type every single
     time. A *one side* note stands for a limit with a declared unit when all of at least
     `ENOUGH` numbers lie on one side of it, which is how a limit in the wrong unit looks. There is
-    none where another limit of that key, in that unit, was crossed: the unit then fits.
+    none where another limit of that key, in that unit, was crossed: the unit then fits. A *never
+    there* note stands for a key that not one of at least `SEVERAL` subjects had, once per rule.
 
     Parameters
     ----------
@@ -149,7 +164,7 @@ def notes_of(
     Returns
     -------
     tuple of Note
-        In the order in which the conditions were first met.
+        Keys nobody has first, then the others, in the order the conditions were first met.
 
     Examples
     --------
@@ -181,11 +196,27 @@ def notes_of(
         for place, one in seen.items()
         if one.codes >= {YES, NO} and one.unit is not None
     }
-    found = (
+    found = [
         _note(place, one, hide, (place.digest, one.key, one.unit) in crossed)
         for place, one in seen.items()
-    )
-    return tuple(note for note in found if note is not None)
+    ]
+    return (*_never_there(seen), *(note for note in found if note is not None))
+
+
+def _never_there(seen: Mapping[_Place, _Seen]) -> Iterable[Note]:
+    told: set[tuple[str, str]] = set()
+    for place, one in seen.items():
+        if one.absent < max(one.total, SEVERAL) or (place.digest, one.key) in told:
+            continue
+        told.add((place.digest, one.key))
+        key = visible(one.key)
+        yield Note(
+            "never_there",
+            None if place.outside else place.position,
+            one.key,
+            f"{_where(place, one)}: not one of {one.total} subjects has {key}",
+            f"check the spelling of {key}; a key nobody has decides nothing",
+        )
 
 
 def _places(path: DecisionPath, seen: dict[_Place, _Seen]) -> Iterable[tuple[int, int, _Seen]]:
@@ -220,8 +251,7 @@ def _kind_words(actual: Any) -> str:
 
 def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Note | None:
     hidden = hide is not None and hide.hides_key(one.key)
-    of = f" of {visible(one.title)}" if one.title else ""
-    where = f"the ground outside{of}" if place.outside else f"rule {place.position + 1}{of}"
+    where = _where(place, one)
     rule_index = None if place.outside else place.position
     if one.mismatches == one.total:
         return Note("type_mismatch", rule_index, one.key, *_mismatch(where, one, hidden))
@@ -238,6 +268,11 @@ def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Not
     unit = visible(one.unit)
     why = f"check that the values are in {unit} as well; a limit nobody crosses decides nothing"
     return Note("one_side", rule_index, one.key, what, why)
+
+
+def _where(place: _Place, one: _Seen) -> str:
+    of = f" of {visible(one.title)}" if one.title else ""
+    return f"the ground outside{of}" if place.outside else f"rule {place.position + 1}{of}"
 
 
 def _mismatch(where: str, one: _Seen, hidden: bool) -> tuple[str, str]:

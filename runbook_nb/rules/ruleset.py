@@ -124,6 +124,7 @@ class RuleSet(Renderable, Immutable):
         report: checks.Report,
         rules: Any,
         parts: tuple[Any, Any, Any],
+        *,
         shadows: bool = True,
     ) -> None:
         """Check everything, and only then become the set."""

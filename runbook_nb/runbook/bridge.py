@@ -93,7 +93,10 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
             code="bad_runbook",
         )
     try:
-        run = await procedure.run(dict(args), redact=declaration.redact, signal=ctx.signal)
+        limits = {} if declaration.limits is None else {"limits": declaration.limits}
+        run = await procedure.run(
+            dict(args), redact=declaration.redact, signal=ctx.signal, **limits
+        )
     except BaseException as error:
         absence = _absence_behind(error, recorded)
         note_run(declaration, getattr(error, "run", None), ctx, recorded, absence)
@@ -230,7 +233,14 @@ async def compose_envelope(
     ledger = compose_ledger(
         fold_declared(inner),
         read_declared_coverage(state.get("coverage")),
-        bridge_ledger(declaration, run, groups, rowset, wire.replaced),
+        bridge_ledger(
+            declaration,
+            run,
+            groups,
+            rowset,
+            replaced=wire.replaced,
+            failed_calls=[r.tool for r in recorded.records if r.outcome == "error"],
+        ),
     )
     sentence = ledger_sentence(declaration, run, rowset, len(ledger.not_checked))
     rules = declaration.rules

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed
+from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.kept import DEFAULT_KEPT, KeptRecords
@@ -90,6 +91,7 @@ class Declaration(Immutable):
     presentation: str
     walk: WalkOptions
     redact: Redact | None
+    limits: Limits | None
     recorders: tuple[Any, ...]
     kept: KeptRecords | None
 
@@ -110,6 +112,7 @@ def runbook_as_tool(
     presentation: Any = "prose",
     walk: WalkOptions | Mapping[str, Any] | None = None,
     redact: Redact | Mapping[str, Any] | None = None,
+    limits: Limits | Mapping[str, Any] | None = None,
     recorders: Any = (),
     keep_record: bool = False,
     keep_record_limit: int | None = None,
@@ -137,6 +140,8 @@ def runbook_as_tool(
         Cap of the filed walk; whether a recording is filed beside it.
     redact : Redact or mapping, optional
         What must not be seen in anything that leaves a run.
+    limits : Limits or mapping, optional
+        Time a call may take; a run they end gives no answer.
     recorders : iterable of callable, optional
         Each is called with the finished `Run`, whatever its status; what it raises is dropped.
     keep_record : bool
@@ -211,6 +216,7 @@ def runbook_as_tool(
         presentation=presentation,
         walk=walk_options,
         redact=policy,
+        limits=_as_limits(limits, where),
         recorders=as_recorders(recorders, where),
         kept=kept,
     )
@@ -230,6 +236,12 @@ def runbook_as_tool(
         carried=FrozenDict(runbook=declaration),
         **tool_options,
     )
+
+
+def _as_limits(given: Any, where: str) -> Limits | None:
+    if given is None:
+        return None
+    return Limits(**read_options(given, Limits, ("seconds", "stage_seconds"), f"{where}: limits"))
 
 
 def _as_rules(given: Any, where: str) -> tuple[RunbookRules | None, RuleSet | None]:

@@ -448,7 +448,7 @@ def name_key(name: Any) -> Any:
     >>> name_key(date(2026, 1, 2)) == name_key("2026-01-02"), name_key(1) == name_key(True)
     (True, False)
     """
-    if name.__class__ is str:
+    if name.__class__ is str and name.isascii():
         return name
     wire = to_wire(name)
     if isinstance(wire, bool):

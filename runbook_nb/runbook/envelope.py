@@ -204,6 +204,8 @@ class Envelope(Renderable, FrozenDict):
         if self._run is not None:
             return self._run.recording()
         data = redeem(self._artifacts, self["result"].get("walk", {}), "recording_ref")
+        if not isinstance(data, dict) or not {"snapshot", "events", "structure"} <= data.keys():
+            raise NotCarried("the recording is not carried: what the store gave back is none")
         return Recording(data["snapshot"], data["events"], data["structure"])
 
     # -- questions -------------------------------------------------------------------------

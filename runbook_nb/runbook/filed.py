@@ -43,6 +43,8 @@ class FiledWalk(Sequence[WalkRow], Renderable):
             No ticket, or no store that redeems it.
         """
         data = redeem(self._artifacts, self.descriptor, "ref")
+        if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
+            raise NotCarried("the walk is not carried: what the store gave back is no list of rows")
         return tuple(WalkRow(**{name: entry.get(name) for name in COLUMNS}) for entry in data)
 
     @property
@@ -92,6 +94,19 @@ class FiledWalk(Sequence[WalkRow], Renderable):
             fix="ask the live envelope, or dossier.subjects() on a copy with its dossier",
         )
 
+    def flowchart(self) -> Any:
+        """Edges are not carried by filed rows.
+
+        Raises
+        ------
+        NotCarried
+            Always: rows hold no edges.
+        """
+        raise NotCarried(
+            "the flowchart is not carried by the filed rows, which hold no edges",
+            fix="ask the live envelope, or recording() where one was filed",
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Give the filed rows as a DataFrame with the eight columns."""
         import pandas as pd
@@ -138,4 +153,7 @@ def redeem(artifacts: Any, descriptor: Mapping[str, Any], key: str) -> Any:
     record = artifacts.get_sync(ref)
     if record is None:
         raise NotCarried(f"{what} is not carried: the store does not hold its ticket any more")
-    return json.loads(record.data)
+    try:
+        return json.loads(record.data)
+    except (ValueError, TypeError, RecursionError):
+        raise NotCarried(f"{what} is not carried: what the store gave back is no JSON") from None

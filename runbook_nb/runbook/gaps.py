@@ -6,10 +6,12 @@ reckoning; each kind of gap is one entry with its count and the first subjects c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._json import REPEATED
 from runbook_nb._text import clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
@@ -38,7 +40,9 @@ def bridge_ledger(
     run: Run,
     groups: Sequence[FanOutGroup],
     rowset: Rowset | None,
+    *,
     replaced: Mapping[str, int],
+    failed_calls: Sequence[str] = (),
 ) -> Ledger:
     """Give the bridge's own part of the ledger.
 
@@ -52,10 +56,16 @@ def bridge_ledger(
         None for a runbook that gives no verdict rows.
     replaced : mapping
         Type names of values that JSON could not carry, with how often.
+    failed_calls : sequence of str
+        Tools whose call failed and was survived, one entry per call.
     """
     return Ledger(
         checked=list(_checked(declaration, run, rowset)),
-        not_checked=list(_not_checked(declaration, run, groups, rowset, replaced)),
+        not_checked=[
+            *_not_checked(declaration, run, groups, rowset),
+            *_failed_calls(failed_calls),
+            *_replaced(replaced),
+        ],
         cannot_cover=list(_cannot_cover(declaration, run)),
     )
 
@@ -106,7 +116,6 @@ def _not_checked(
     run: Run,
     groups: Sequence[FanOutGroup],
     rowset: Rowset | None,
-    replaced: Mapping[str, int],
 ) -> Iterator[Item]:
     if rowset is not None and rowset.declined:
         yield Item(
@@ -121,7 +130,25 @@ def _not_checked(
     yield from _disagreement(declaration, run)
     for note in notes_of(_judgements(run), run.redactor):
         yield Item(note.what, note.why)
+
+
+def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
+    # A source whose failure the procedure caught left no trace in its answer; here it does.
+    for tool, times in Counter(tools).items():
+        yield Item(
+            f"what {show(tool)} would have answered: {counted(times, 'call')} to it failed",
+            "the procedure went on without the answer",
+        )
+
+
+def _replaced(replaced: Mapping[str, int]) -> Iterator[Item]:
     for name, times in replaced.items():
+        if name == REPEATED:
+            yield Item(
+                f"{times} value(s) whose key the answer writes like another's",
+                "names are text in JSON, where 1 and '1' are one; of such values the first stays",
+            )
+            continue
         yield Item(
             f"{times} value(s) of type {name} that the answer could not carry",
             "JSON has no form for them; their type name stands in their place",
@@ -156,6 +183,21 @@ def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
         yield Item(
             f"{len(failed)} subject(s) of {name} whose branch failed",
             f"{_named(failed, redactor)}; the first: {_reason(*failed[0], redactor)}",
+        )
+    unnamed = [
+        (fan, index)
+        for fan in group.executions
+        if fan.subject is not None
+        for index in range(len(fan))
+        if fan.subject_of(index) is None
+    ]
+    if unnamed:
+        places = ", ".join(str(index) for _, index in unnamed[:NAMED_SUBJECTS])
+        more = len(unnamed) - NAMED_SUBJECTS
+        yield Item(
+            f"whom {len(unnamed)} subject(s) of {name} are about: they have no name",
+            f"nothing stands under {show(unnamed[0][0].subject)!r} in item {places}"
+            + (f" and {more} more" if more > 0 else ""),
         )
     if group.counts.undecided and group.decides:
         undecided = [(fan, index) for fan, index in ended_as(group, OK) if not _decided(fan, index)]
@@ -196,12 +238,16 @@ def _row_gaps(rowset: Rowset, groups: Sequence[FanOutGroup]) -> Iterator[Item]:
             "an entry is a mapping with a text under 'verdict'; these were left out",
         )
     judging = [group.counts for group in groups if group.judges]
+    decided = sum(c.decided for c in judging)
+    # A subject without a decision may have a row that says declined; any other word is no verdict
+    # the record knows of.
+    told = len(rowset.rows) - rowset.declined
     totals = {counts.decided for counts in judging} | {counts.items for counts in judging}
-    totals |= {sum(c.decided for c in judging), sum(c.items for c in judging)}
-    if judging and len(rowset.rows) not in totals:
+    totals |= {decided, sum(c.items for c in judging)}
+    if judging and (len(rowset.rows) not in totals or told > decided):
         yield Item(
             f"the rows do not match the record: {counted(len(rowset.rows), 'row')}, "
-            f"{counted(sum(c.decided for c in judging), 'subject')} decided",
+            f"{counted(decided, 'subject')} decided",
             "the rows are the procedure's own; the record says how many subjects a decider judged",
         )
     said = rowset.rows or rowset.dropped or rowset.unreadable is not None

@@ -48,6 +48,7 @@ def triage(
     report: Mapping[str, Any] | None = None,
     presentation: str = "prose",
     redact: Any = None,
+    limits: Any = None,
     toolbox: Toolbox | None = None,
 ) -> Envelope:
     """Judge rows by a rule set and answer with an envelope.
@@ -80,6 +81,7 @@ def triage(
         The answer's own fields.
     presentation : {"prose", "panel"}
     redact : Redact or mapping, optional
+    limits : Limits or mapping, optional
     toolbox : Toolbox, optional
         Whose store keeps the walk; one in memory by default. The runbook and its source are
         added to it, or take the place of those an earlier triage added.
@@ -121,6 +123,14 @@ def triage(
         )
     if report is not None and not isinstance(report, Mapping):
         raise DefinitionError(f"report is {report!r}, not a mapping of fields", where="report")
+    for word in () if isinstance(rank, str) else rank:
+        if word not in rules.branches:
+            raise DefinitionError(
+                f"rank names {word!r}, which is no verdict of rule set {rules.name!r}",
+                where="rank",
+                fix=did_you_mean(str(word), rules.branches)
+                or f"its verdicts are {listed(rules.branches)}",
+            )
     items = read_rows(rows)
     _check_subject(items, subject)
     shown = _shown_columns(items, columns, rules)
@@ -181,6 +191,7 @@ def triage(
         verdicts={"decider": "Verdict", "max_rows": max_rows, "rank": list(rank)},
         presentation=presentation,
         redact=redact,
+        limits=limits,
         composed_of=[source_name],
     )
     if toolbox is None:
@@ -227,7 +238,7 @@ def read_rows(rows: Any) -> list[Any]:
     [{'host': 'a'}]
     """
     columns = getattr(rows, "columns", None)
-    if columns is not None and len(set(columns)) < len(columns):
+    if columns is not None and len(set(map(str, columns))) < len(columns):
         raise DefinitionError(
             "the frame has two columns of one name, of which only one would be read",
             where="rows",
@@ -251,7 +262,16 @@ def read_rows(rows: Any) -> list[Any]:
                 where=f"rows[{place}]",
             )
     # Columns are named by text from here on, whatever named them in a frame.
-    return [{str(column): value for column, value in row.items()} for row in rows]
+    named = [{str(column): value for column, value in row.items()} for row in rows]
+    for place, (row, again) in enumerate(zip(rows, named, strict=True)):
+        if len(again) < len(row):
+            raise DefinitionError(
+                f"row {place} has two columns that are written alike, of which only one would be "
+                "read",
+                where=f"rows[{place}]",
+                fix="rename or drop one of them",
+            )
+    return named
 
 
 def _shown_columns(

@@ -47,6 +47,8 @@ NO_ROWS_TABLE: Final = "There are no rows: nothing was assessed."
 PRESENTATIONS: Final = ("prose", "panel")
 
 _SLOT_KEYS: Final = frozenset({"index", "item", "status"})
+_SLOT_FIELDS: Final = _SLOT_KEYS | {"value", "reason", "sentence"}
+_SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
@@ -174,7 +176,9 @@ def _as_slot(entry: Any) -> Mapping[str, Any] | None:
     """Read a slot, also in the form a policy gave it; None when it is none."""
     if isinstance(entry, Slot):
         return {"status": entry.status, "value": entry.value}
-    if isinstance(entry, Mapping) and entry.keys() >= _SLOT_KEYS and "verdict" not in entry:
+    if not isinstance(entry, Mapping) or not entry.keys() >= _SLOT_KEYS or "verdict" in entry:
+        return None
+    if entry["status"] in _SLOT_STATUSES and entry.keys() <= _SLOT_FIELDS:
         return {"status": entry["status"], "value": entry.get("value")}
     return None
 

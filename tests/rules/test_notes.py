@@ -198,3 +198,31 @@ def test_no_side_is_noted_where_another_limit_of_the_key_was_crossed():
     assert notes_of(near) == ()
     far = [judge_facts(rules, {"free": n / 20}) for n in range(20)]
     assert [note.kind for note in notes_of(far)] == ["one_side"]
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        {"agee": {"gt": 7}},
+        {"agee": {"exists": True, "gt": 7}},
+        {"agee": {"missing": True}},
+        {"agee": {"is_null": True}},
+    ],
+)
+def test_a_key_no_subject_has_is_noted_once(when):
+    rules = RuleSet("r", "1", [Rule(when, "x")], "y", unreadable="skip")
+    judged = [judge_facts(rules, {"age": n}) for n in range(3)]
+    (note,) = notes_of(judged)
+    assert (note.kind, note.key, note.rule_index) == ("never_there", "agee", 0)
+    assert "not one of 3 subjects has agee" in note.what
+
+
+def test_a_key_somebody_has_is_not_noted_however_rarely():
+    rules = RuleSet("r", "1", [Rule({"age": {"exists": True}}, "x")], "y")
+    judged = [judge_facts(rules, row) for row in ({}, {"age": None}, {})]
+    assert notes_of(judged) == ()
+
+
+def test_one_subject_is_too_few_to_say_that_nobody_has_a_key():
+    rules = RuleSet("r", "1", [Rule({"agee": {"gt": 7}}, "x")], "y")
+    assert notes_of([judge_facts(rules, {"age": 1})]) == ()
