@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from string import Template
 from typing import Final
 
+from runbook_nb.render.static import shipped
 from runbook_nb.render.theme import TEXT_DARK, TEXT_LIGHT
 
 #: Running text, quiet text, text of what was not taken; lines; ground of nodes, of frames, and
@@ -60,7 +60,7 @@ def style_for(root: str, theme: str) -> str:
 
 @cache
 def _sheet(name: str) -> Template:
-    text = files("runbook_nb.render").joinpath("static", name).read_text("utf-8")
+    text = shipped(name)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r"\s+", " ", text)
     return Template(re.sub(r" ?([{};,]) ?|(?<=:) ", r"\1", text).strip())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
-from xml.sax.saxutils import escape
 
 from runbook_nb.render.dot import CLASSES
 
@@ -136,7 +136,7 @@ def _text(element: Element, weight: str) -> str:
     kept = [f'class="{weight}"'] if weight else []
     for name in ("x", "y", "text-anchor", "font-size"):
         kept.append(f'{name}="{_checked(name, element.get(name))}"')
-    return f"<text {' '.join(kept)}>{escape(''.join(element.itertext()))}</text>"
+    return f"<text {' '.join(kept)}>{escape(''.join(element.itertext()), quote=False)}</text>"
 
 
 def _checked(name: str, value: str | None) -> str:

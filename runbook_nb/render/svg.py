@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._view import Flow, Graph
@@ -170,7 +170,8 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{root}" role="img" width="{width}" '
         f'height="{height}" viewBox="{parts.box}"><title>Flowchart</title>'
-        f"<desc>{escape(alt)}</desc><style>{_style(root, settings.theme)}</style>{parts.body}</svg>"
+        f"<desc>{escape(alt, quote=False)}</desc>"
+        f"<style>{_style(root, settings.theme)}</style>{parts.body}</svg>"
     )
     size = len(svg.encode("utf-8", "replace"))
     if size > MAX_BYTES:
@@ -189,7 +190,7 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
 
 @lru_cache(maxsize=KEPT)
 def _style(root: str, theme: str) -> str:
-    return escape(style_for(root, theme))
+    return escape(style_for(root, theme), quote=False)
 
 
 def _alt(flow: Flow) -> str:

@@ -9,8 +9,9 @@ dark host could not take back. The stylesheet only upgrades classes to the host'
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Final, NamedTuple
+
+from runbook_nb.render.static import shipped
 
 #: Fill of what was judged, in both themes; white stands on it.
 FILLS: Final = {
@@ -233,7 +234,7 @@ def css() -> str:
     """Give the stylesheet as it stands in every output: the file without comments and spaces."""
     import re
 
-    text = files("runbook_nb.render").joinpath("static", "card.css").read_text("utf-8")
+    text = shipped("card.css")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r"\s+", " ", text)
     return re.sub(r" ?([{};,>]) ?|(?<=:) ", r"\1", text).replace(";}", "}").strip()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
-from pathlib import Path
+from sysconfig import get_path
 from typing import Final
 
 from runbook_nb.render.layouts.base import LayoutFailed, ask
@@ -35,11 +33,11 @@ class DotLayout:
 
     def available(self) -> bool:
         """Tell whether ``dot`` is on the path."""
-        return shutil.which("dot") is not None
+        return on_path("dot") is not None
 
     def svg(self, dot: str) -> str:
         """Lay a graph out, with the fonts of the machine."""
-        return ask([_found(shutil.which("dot")), "-Tsvg"], dot)
+        return ask([_found(on_path("dot")), "-Tsvg"], dot)
 
 
 class PygraphvizLayout:
@@ -68,11 +66,35 @@ sys.stdout.buffer.write(graph.draw(format="svg", prog="dot"))
 
 def pure_program() -> str | None:
     """Find the program of the ``graphviz-pure`` wheel: beside the package, else on the path."""
-    return _shipped_program() or shutil.which("graphviz-pure")
+    return _shipped_program() or on_path("graphviz-pure")
+
+
+def on_path(program: str) -> str | None:
+    """Find a program on the path."""
+    from shutil import which  # with the archive formats it knows, 5 ms that most never need
+
+    return which(program)
 
 
 @cache
 def _shipped_program() -> str | None:
+    return _among_scripts() or _of_the_wheel()
+
+
+def _among_scripts() -> str | None:
+    """Look where installers put the programs of wheels; nearly always it is there."""
+    name = "graphviz-pure.exe" if os.name == "nt" else "graphviz-pure"
+    program = os.path.join(get_path("scripts"), name)  # noqa: PTH118 - pathlib costs as much
+    if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113
+        return os.path.realpath(program)
+    return None
+
+
+def _of_the_wheel() -> str | None:
+    """Ask the wheel itself where its program went, as in an installation for one user."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+
     try:
         shipped = distribution("graphviz-pure").files or ()
     except PackageNotFoundError:
