@@ -233,12 +233,14 @@ def _envelope(path: Path, place: str, payload: Any, artifacts: Any) -> Envelope:
     if not isinstance(wire, Mapping):
         raise LoadError(f"{place} of {show(path.name)} holds no envelope", where=str(path))
     try:
-        return Envelope.from_dict(wire, artifacts)
-    except LoadError:
-        raise
+        envelope = Envelope.from_dict(wire, artifacts)
+        envelope.view()  # what cannot be shown is better refused here than met later
+        return envelope
     except Exception as error:  # a forged form may fail anywhere
+        said = str(error) if isinstance(error, LoadError) else f"{type(error).__name__}: {error}"
         raise LoadError(
             f"the answer in {place} of {show(path.name)} cannot be read: "
-            f"{type(error).__name__}: {clip(visible(str(error)), 200)}",
+            f"{clip(visible(said), 300)}",
+            code=error.code if isinstance(error, LoadError) else None,
             where=str(path),
         ) from error

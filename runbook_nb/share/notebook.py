@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from runbook_nb._display import through
 from runbook_nb._view import Card, Data, Fact, Facts, Section
-from runbook_nb.errors import RunbookError
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
@@ -73,8 +72,10 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
         return
     try:
         why = rechecked(envelope.why(row=0).view(), redactor_of(envelope))
-    except RunbookError:  # a copy may hold the rows and not what decided them
-        return
+    except Exception:
+        if envelope.run is not None:
+            raise
+        return  # a copy may hold rows and not what decided them, or anything else
     yield _markdown(
         "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
     )

@@ -1,0 +1,211 @@
+"""The notebooks of the project: executed, readable everywhere, and the same on every machine."""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from runbook_nb import Envelope
+from runbook_nb.render.embed import MARK, read_embedded
+from runbook_nb.render.layouts import ENGINES
+from runbook_nb.share.document import canonical, written
+from runbook_nb.testing import sanitize_file
+from runbook_nb.testing.notebooks import patterns, refresh
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+PATHS = sorted(FOLDER.glob("*.ipynb"))
+LOADED = (
+    []
+    if list(entry_points(group="pytest11", name="runbook_nb"))
+    else ["-p", "runbook_nb.testing.plugin"]
+)
+each = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+#: What differs from run to run or from machine to machine has no place in a stored output.
+VOLATILE = {
+    "a reference": r"art_[A-Za-z0-9]{22}",
+    "a call id": r"call_[A-Za-z0-9]{6,}",
+    "an address": r"0x[0-9a-f]{6,}",
+    "a time of day": r"\d\d:\d\d:\d\d|\dT\d\d:",
+    "a folder of this machine": r"/(?:tmp|home|root|work|Users|usr)/",
+    "a uuid": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-",
+}
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def outputs(path):
+    return [output for cell in read(path).cells for output in cell.get("outputs", ())]
+
+
+def texts(path):
+    """Yield every text a reader of the file can come by, what is encoded in it decoded."""
+    for output in outputs(path):
+        if "text" in output:
+            yield output.text
+        for text in output.get("data", {}).values():
+            yield re.sub(r"[A-Za-z0-9+/=]{200,}", "", text)
+            for picture in re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", text):
+                yield base64.b64decode(picture).decode()
+            if MARK in text:
+                yield json.dumps(read_embedded(text), ensure_ascii=False)
+
+
+def test_there_are_notebooks():
+    assert [path.stem for path in PATHS][:2] == ["00_first_run", "01_certificates"]
+
+
+# --- the files ---------------------------------------------------------------------------------
+
+
+@each
+def test_f3_the_file_is_valid_and_in_canonical_form(path):
+    assert written(canonical(read(path))) == path.read_text(encoding="utf-8")
+
+
+@each
+def test_every_cell_was_run_in_order_and_none_failed(path):
+    code = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert not [output for output in outputs(path) if output.output_type == "error"]
+
+
+@each
+def test_no_cell_is_left_out_of_the_comparison(path):
+    for cell in read(path).cells:
+        assert not cell.metadata.get("tags")
+        assert "NBVAL" not in cell.source.upper()
+
+
+@each
+def test_it_explains_itself_between_the_cells(path):
+    document = read(path)
+    assert document.cells[0].cell_type == "markdown"
+    assert document.cells[0].source.startswith("# ")
+    assert sum(cell.cell_type == "markdown" for cell in document.cells) >= 8
+
+
+# --- what the outputs hold ---------------------------------------------------------------------
+
+
+@each
+def test_g1_no_output_holds_what_differs_from_run_to_run(path):
+    found = [
+        f"{name}: {match[0]}"
+        for text in texts(path)
+        for name, pattern in VOLATILE.items()
+        for match in re.finditer(pattern, text)
+    ]
+    assert found == []
+
+
+@each
+def test_f4_every_output_has_a_plain_text_and_no_output_needs_trust(path):
+    for output in outputs(path):
+        data = output.get("data")
+        if data is None:
+            continue
+        assert set(data) <= {"text/plain", "text/html"}
+        assert data["text/plain"].strip()
+        html = data.get("text/html", "")
+        assert not re.search(r"<(?:script|svg|iframe|object|embed|form)\b", html)
+        assert not re.search(r"\s(?:on\w+|href|srcset)=", re.sub(r'alt="[^"]*"', "", html))
+        assert all(
+            src.startswith("data:image/svg+xml;base64,")
+            for src in re.findall(r'src="([^"]*)"', html)
+        )
+
+
+@each
+def test_every_flowchart_says_in_words_what_it_shows(path):
+    pictures = [
+        picture
+        for output in outputs(path)
+        for picture in re.findall(r"<img [^>]*>", output.get("data", {}).get("text/html", ""))
+    ]
+    assert pictures
+    assert all(re.search(r'alt="[^"]{20,}"', picture) for picture in pictures)
+
+
+def test_f5_an_answer_states_its_date_its_rules_its_source_and_how_many():
+    envelope = next(
+        output.data["text/html"]
+        for output in outputs(FOLDER / "01_certificates.ipynb")
+        if "Envelope root_certificates" in output.get("data", {}).get("text/plain", "")
+    )
+    words = " ".join(re.sub(r"<[^>]*>", " ", envelope).split())
+    for said in (
+        "as_of 2026-11-29",
+        "rules root-attention v1",
+        "certifi 2026.10.19, 117 certificates",
+        "117 subjects",
+    ):
+        assert said in words
+
+
+def test_the_answers_can_be_read_back_out_of_the_files():
+    first = Envelope.from_notebook(FOLDER / "00_first_run.ipynb", which=1)
+    assert first.why("cluster-b").sentence.endswith("age_days 30 > 7 days")
+    certificates = Envelope.from_notebook(FOLDER / "01_certificates.ipynb", which=0)
+    assert certificates.verdicts.counts() == {"watch": 5, "note": 3, "keep": 109}
+
+
+# --- running them again ------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not ENGINES["pure"].available(), reason="graphviz-pure is not here")
+@each
+def test_run_again_they_give_the_same_bytes(path):
+    done = refresh(path, save=False)
+    assert done.differences == ()
+    assert not done.changed
+
+
+def strictly(layout):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *LOADED]
+    command += ["--nbval", "--nbval-current-env", str(FOLDER)]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RUNBOOK_NB_")}
+    environment["RUNBOOK_NB_LAYOUT"] = layout
+    return subprocess.run(
+        command, cwd=FOLDER.parent, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("layout", ["none", "dot"])
+def test_g1_nbval_passes_strictly_whatever_draws_the_flowcharts(layout):
+    if layout != "none" and not ENGINES[layout].available():
+        pytest.skip(f"{layout} is not here")
+    done = strictly(layout)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert re.search(r"^\d+ passed", done.stdout.splitlines()[-1])
+
+
+def test_g1_one_pattern_and_no_more_is_left_out_of_comparisons():
+    (pattern,) = patterns()
+    assert pattern[1] == "<figure/>"
+    comments = [line for line in sanitize_file().read_text().splitlines() if line.startswith("#")]
+    assert len(comments) >= 3  # each pattern gives its reason
+
+
+def test_the_pattern_touches_our_own_figures_only():
+    ((pattern, instead),) = patterns()
+    foreign = '<figure><img src="data:image/svg+xml;base64,AAAA"></figure>'
+    assert pattern.sub(instead, foreign) == foreign
+    ours = next(
+        output.data["text/html"]
+        for output in outputs(PATHS[0])
+        if "<figure" in output.get("data", {}).get("text/html", "")
+    )
+    left = pattern.sub(instead, ours)
+    assert "<img" not in left
+    assert left.count("<figure/>") == ours.count("<figure ")
+    assert len(left) > 3_000  # and all the rest is compared
