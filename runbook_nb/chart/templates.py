@@ -47,7 +47,7 @@ def _with_templates(structure: Structure, key: str, made: Iterable[Chart]) -> St
             for end in ends
             for target in after
         )
-    fresh = list({node.key: node for node in reversed(nodes)}.values())[::-1]
+    fresh = list({node.key: node for node in (*nodes, *reversed(nodes))}.values())
     members: dict[str, dict[str, None]] = {name: dict.fromkeys(m) for name, m in structure.groups}
     for name, inside in [*groups, (key, tuple(node.key for node in fresh))]:
         members.setdefault(name, {}).update(dict.fromkeys(inside))
