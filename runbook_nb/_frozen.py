@@ -134,7 +134,7 @@ def freeze(value: Any, key: str = "value") -> Any:
     CycleError
         The value contains itself.
     FrozenError
-        The value cannot be copied (an open file, a connection).
+        The value cannot be copied (an open file, a connection), or is nested too deeply.
 
     Examples
     --------
@@ -145,7 +145,14 @@ def freeze(value: Any, key: str = "value") -> Any:
     cls = value.__class__
     if cls in ATOMS or cls is FrozenDict or cls is FrozenList:
         return value
-    return _freeze(value, key, [])
+    try:
+        return _freeze(value, key, [])
+    except RecursionError:
+        raise FrozenError(
+            f"the value of {key!r} is nested too deeply to be recorded",
+            where=key,
+            fix="flatten it, or keep it in a variable of the procedure",
+        ) from None
 
 
 def _freeze(value: Any, key: str, path: list[int]) -> Any:

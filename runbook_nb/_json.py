@@ -23,6 +23,9 @@ from runbook_nb.errors import RunbookError
 #: Widest integer that is written, in bits: 4300 digits is the longest text Python makes of one.
 MAX_BITS: Final = 12_000
 
+#: Counted in place of a type name: a key that is written like one the mapping already had.
+REPEATED: Final = "repeated key"
+
 
 class JsonError(RunbookError, ValueError):
     """JSON cannot carry a value."""
@@ -211,7 +214,14 @@ def _wire_float(value: float) -> float | str | None:
 
 def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
     if isinstance(value, Mapping):
-        return {wire_key(k, report): _wire(v, report, path) for k, v in value.items()}
+        wire: dict[str, Any] = {}
+        for key, item in value.items():
+            word = wire_key(key, report)
+            if word in wire:  # 1 and "1" are one key in JSON: the first stays, the loss is counted
+                report.replaced[REPEATED] = report.replaced.get(REPEATED, 0) + 1
+            else:
+                wire[word] = _wire(item, report, path)
+        return wire
     if isinstance(value, Set):
         items = [_wire(item, report, path) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, canonical(item)))
@@ -256,7 +266,8 @@ def plain_scalar(value: Any) -> Any:
     """Give the plain Python value of a numpy or pandas scalar, by its shape and with no import.
 
     NaT and NA become None, ``datetime64`` a datetime, any other numpy scalar its ``item()``; a
-    value that is none of these comes back as it is.
+    value that is none of these comes back as it is, and so does a date or a span no datetime can
+    hold: as the bare integer numpy makes of it, it would be compared with numbers.
     """
     cls = type(value)
     module = cls.__module__
@@ -266,9 +277,15 @@ def plain_scalar(value: Any) -> Any:
     if name in ("NaTType", "NAType"):
         return None
     if module.startswith("numpy") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        if name == "ndarray":  # of no dimension: the scalar it holds
+            return plain_scalar(value[()])
         if name in ("datetime64", "timedelta64"):
             # .item() of a nanosecond value is a bare integer; microseconds give a real datetime.
             unit = "datetime64[us]" if name == "datetime64" else "timedelta64[us]"
-            return value.astype(unit).item()
-        return value.item()
+            item = value.astype(unit).item()
+            return value if isinstance(item, int) else item
+        item = value.item()
+        if type(item) is cls:  # the extended numbers are their own item
+            return float(item) if name == "longdouble" else value
+        return item
     return value
