@@ -226,9 +226,7 @@ class _Drawer:
         runs = self.overlay.runs[node.key]
         if runs:
             return "failed" if self.overlay.failed[node.key] == runs else "ran"
-        if node.kind == "branch" and self.overlay.runs[node.decider or ""]:
-            return "not_taken"
-        return "not_reached"
+        return self.overlay.state_of_untaken(node)
 
     def _fan_out_words(self, node: StructureNode) -> str:
         if self.overlay is None or node.key not in self.overlay.fan_outs:

@@ -163,10 +163,11 @@ def _branch_lines(
             yield FlowLine(depth=depth, cells=(name, taken, "", "", ""), key=node.key)
         return
     word, condition = _untaken(walk, node)
+    state: Any = overlay.state_of_untaken(node)
     yield FlowLine(
         depth=depth,
-        cells=(name, 0, word, Data(value=condition) if condition else "", "not taken"),
-        state="not_taken",
+        cells=(name, 0, word, Data(value=condition) if condition else "", state.replace("_", " ")),
+        state=state,
         key=node.key,
     )
 

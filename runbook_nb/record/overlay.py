@@ -16,6 +16,7 @@ from runbook_nb._text import number_text
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.structure import StructureNode
 from runbook_nb.rules.decision import Condition, Decision
 from runbook_nb.rules.plan import DecisionPath
 from runbook_nb.rules.wording import (
@@ -142,6 +143,13 @@ class Overlay:
     causes: dict[tuple[str, str], list[Cause]] = field(default_factory=dict)
     edges: Counter[tuple[str, str]] = field(default_factory=Counter)
     fan_outs: dict[str, list[int]] = field(default_factory=dict)
+
+    def state_of_untaken(self, node: StructureNode) -> str:
+        """Say why a node did not run: ``not_taken`` only where its decider chose another way."""
+        decider = node.decider if node.kind == "branch" else None
+        if decider is not None and self.runs[decider] > self.failed[decider]:
+            return "not_taken"
+        return "not_reached"
 
     def served(self, redactor: Redactor) -> Overlay:
         """Give the same counts under keys as a policy lets them be seen."""

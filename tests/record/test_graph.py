@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from runbook_nb._view import Badge, Data
 from runbook_nb.chart.builder import flow_chart
+from runbook_nb.errors import RunbookError
 from runbook_nb.record.graph import structure_graph, walk_graph
 from runbook_nb.record.outline import walk_flow
 from runbook_nb.record.overlay import overlay_of
@@ -616,3 +617,40 @@ def test_unreadable_outcomes_need_no_declared_label():
         ("count", "1 subject"),
         ("condition", "age_days null, > 7"),
     ]
+
+
+def decides(first, rules):
+    return (
+        flow_chart("c", first, id="load")
+        .add_decider("Posture", rules=rules, id="posture")
+        .branch("old", lambda scope: None)
+        .branch("fresh", lambda scope: None)
+        .end()
+        .build()
+    )
+
+
+def branch_states(run):
+    """The states of the branches: in the outline, and as drawn."""
+    flow = walk_flow(run.walk)
+    keys = {node.key for node in run.structure.nodes if node.kind == "branch"}
+    return (
+        {line.state for line in flow.lines if line.key in keys},
+        {node.state for node in flow.graph.nodes if node.key in keys},
+    )
+
+
+AGE = [Rule({"x": {"gt": 1}}, "old")]
+
+
+def test_branches_of_a_decider_that_never_ran_are_not_reached_and_not_called_not_taken():
+    run = decides(lambda scope: scope.stop("enough"), RuleSet("r", "1", AGE, "fresh")).run_sync()
+    assert branch_states(run) == ({"not_reached"}, {"not_reached"})
+    assert "not taken" not in str(run.walk)
+
+
+def test_a_decider_that_failed_chose_no_other_way():
+    rules = RuleSet("r", "1", AGE, "fresh", unreadable="raise")
+    with pytest.raises(RunbookError) as failed:
+        decides(lambda scope: scope.set("x", None), rules).run_sync()
+    assert branch_states(failed.value.run) == ({"not_reached"}, {"not_reached"})
