@@ -301,3 +301,17 @@ def test_declared_units_head_their_columns_and_are_carried(call):
     assert [head.unit for head in heads if not isinstance(head, str)] == [None, "days"]
     copy_ = rb.Envelope.from_dict(envelope.to_dict(dossier=True))
     assert str(copy_) == str(envelope)
+
+
+@pytest.mark.parametrize("stored", ["no json {", "5", "[1, null]", '{"a": 1}'])
+def test_what_a_store_gives_back_is_not_carried_when_it_is_no_walk_or_recording(call, stored):
+    class Lying:
+        def get_sync(self, ref):
+            return rb.Record(meta=None, data=stored)
+
+    live = call(walk={"recording": True})
+    copied = rb.Envelope.from_dict(live.to_dict(), artifacts=Lying())
+    for ask in (lambda: copied.walk.rows, copied.recording, copied.walk.flowchart):
+        with pytest.raises(NotCarried, match="not carried"):
+            ask()
+    assert "not carried" in str(copied.walk)

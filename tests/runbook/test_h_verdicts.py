@@ -247,3 +247,13 @@ def test_whatever_a_procedure_leaves_the_answer_stands(kit):
         "1 value(s) of type Odd that the answer could not carry",
     ]
     json.dumps(envelope, allow_nan=False)
+
+
+def test_rows_that_only_look_like_slots_are_counted_as_malformed():
+    rowset = read_rowset(
+        [
+            {"index": 1, "item": "a", "status": "broken"},
+            {"index": 2, "item": "b", "status": "failed", "owner": "x"},
+        ]
+    )
+    assert (rowset.rows, rowset.dropped) == ((), 2)

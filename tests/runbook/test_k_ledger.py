@@ -418,3 +418,27 @@ def test_limits_nobody_crosses_and_limits_of_another_type_are_noted(kit):
     assert "all 12 values of n" in whats(one_side, "not_checked")[0]
     mismatch = answer(kit, fan_out(size, ["1", "2"], rules=rules))
     assert any("could never be judged" in what for what in whats(mismatch, "not_checked"))
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("small", ["the rows do not match the record: 3 rows, 2 subjects decided"]),
+        ("declined", []),
+    ],
+)
+def test_only_declined_can_be_the_verdict_of_a_subject_whose_branch_failed(kit, word, said):
+    def row(scope):
+        if scope.args["item"] == 1:
+            raise ValueError("unreachable")
+        size(scope)
+
+    def collect(scope):
+        scope["verdicts"] = [
+            {"subject": slot.item, "verdict": "small" if slot.sentence else word}
+            for slot in scope["out"]
+        ]
+
+    procedure = fan_out(row, [1, 2, 3], collect=collect)
+    answer = kit.ask(None, procedure=procedure, result_kind="verdict/size")
+    assert [w for w in whats(answer, "not_checked") if "do not match" in w] == said

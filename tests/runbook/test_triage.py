@@ -287,3 +287,20 @@ def test_durations_and_units_read_as_they_were_declared():
     envelope = triage([{"host": "a", "age": timedelta(days=8)}], rules)
     assert envelope.verdicts[0]["age"] == "P8D"
     assert envelope.why("a").sentence == "old by rule 1 of d 1: age P8D > P7D"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"host": "a", "days": 9, 1: "x", "1": "y"}],
+        pd.DataFrame({"host": ["a"], "days": [9], 1: ["x"], "1": ["y"]}),
+    ],
+)
+def test_columns_that_are_written_alike_are_refused(rows):
+    with pytest.raises(DefinitionError, match="of which only one would be read"):
+        triage(rows)
+
+
+def test_a_subject_whose_name_json_has_to_spell_is_found_again():
+    envelope = triage([{"host": "bad \ud800 name", "days": 9}])
+    assert envelope.why(row=0).sentence == "old by rule 1 of age v1: days 9 > 7"
