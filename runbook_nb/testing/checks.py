@@ -7,8 +7,10 @@ test runner.
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from runbook_nb._text import clip, show
 from runbook_nb.runbook import Envelope
@@ -16,6 +18,8 @@ from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.testing.fixed import reproducible
 
 T = TypeVar("T")
+
+_PICTURE: Final = re.compile(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)")
 
 
 def assert_verdicts(envelope: Envelope, expected: Mapping[Any, str]) -> None:
@@ -193,7 +197,14 @@ def _mime_forms(kind: str, text: Any) -> Iterator[tuple[str, str]]:
     if kind == "text/html":
         from html import unescape
 
+        from runbook_nb.render.embed import read_embedded
+
         yield f"{kind}, entities resolved", unescape(text)
+        for number, picture in enumerate(_PICTURE.findall(text), 1):
+            yield f"{kind}, picture {number}", b64decode(picture).decode("utf-8")
+        carried = read_embedded(text)
+        if carried is not None:
+            yield f"{kind}, what it carries", _json(carried)
 
 
 def _asked(name: str, method: Any) -> Iterator[tuple[str, str]]:
