@@ -11,8 +11,10 @@ data apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
+
+from runbook_nb._records import dataclass
 
 #: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; then come outcomes
 #: that are not verdicts, results of asking (``yes`` … ``unreadable``), states of a step, and at

@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from runbook_nb._ids import IdSource, SeededIds, random_id
+from runbook_nb._records import dataclass
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 

@@ -13,11 +13,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar
 
 from runbook_nb._display import Renderable
+from runbook_nb._records import dataclass
 from runbook_nb._sync import run_sync
 from runbook_nb._text import counted
 from runbook_nb._view import Card

@@ -7,11 +7,11 @@ to run: references and the ids of calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
+from runbook_nb._records import dataclass
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._view import Card, Cell, Column, Data, Fact, Facts, Section, Table
 from runbook_nb.artifacts.parcel import required_text

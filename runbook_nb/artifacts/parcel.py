@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._json import encode
+from runbook_nb._records import dataclass
 from runbook_nb._text import MISSING, did_you_mean, summarize, visible
 from runbook_nb.errors import ArtifactError
 

@@ -6,13 +6,15 @@ Chart layer. A `Chart` is immutable and may be run by many at once; it is made b
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
+from runbook_nb._records import dataclass
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.errors import ChartError
@@ -159,7 +161,7 @@ class FanOutStage(Stage):
     fail_fast: bool = False
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Chart(Immutable, Renderable):
     """A built procedure.
 

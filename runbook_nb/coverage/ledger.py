@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
+from runbook_nb._records import dataclass
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card, Fact, Facts, Part, Prose, Section
 from runbook_nb.coverage.declare import COVERAGE_NOTE

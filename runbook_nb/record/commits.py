@@ -7,11 +7,12 @@ when its value differs from the one it had before the stage first touched it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isnan
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._records import dataclass
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import Event, Log, StageRef
 from runbook_nb.record.redact import Redactor

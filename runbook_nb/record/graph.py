@@ -9,9 +9,10 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._records import dataclass
 from runbook_nb._text import counted, show
 from runbook_nb._view import (
     Badge,

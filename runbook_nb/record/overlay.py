@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from runbook_nb._records import dataclass
 from runbook_nb._text import number_text
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import Redactor

@@ -6,11 +6,11 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
+from runbook_nb._records import dataclass
 from runbook_nb.errors import DefinitionError
 
 #: Rows a filed walk holds at most, unless told otherwise.

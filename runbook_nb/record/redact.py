@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
+from runbook_nb._records import dataclass
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.secrets import MIN_SECRET, PLACEHOLDER, Secrets

@@ -7,13 +7,15 @@ verdicts come from is in the picture before anything has run.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
+from runbook_nb._records import dataclass
 from runbook_nb._text import counted, show
 from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Section, verdict_role
 
@@ -103,7 +105,7 @@ class StructureEdge(Immutable):
         return out if self.label is None else {**out, "label": self.label}
 
 
-@dataclass(frozen=True, kw_only=True, eq=True, repr=False)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=True, repr=False)
 class Structure(Immutable, Renderable):
     """The graph of a procedure.
 

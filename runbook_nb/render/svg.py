@@ -12,11 +12,12 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from typing import Final
 
+from runbook_nb._records import dataclass
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._records import dataclass
 from runbook_nb._text import clip, did_you_mean, visible
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.checks import at

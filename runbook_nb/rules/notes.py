@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
+from runbook_nb._records import dataclass
 from runbook_nb._text import MISSING, listed, visible
 from runbook_nb.rules.decision import Hider
 from runbook_nb.rules.kinds import (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
+from runbook_nb._records import dataclass
 from runbook_nb._text import visible
 from runbook_nb._view import Card
 from runbook_nb.errors import Problem, RuleError

@@ -9,11 +9,11 @@ the run's log; a carried one holds what was written down, and says how much of i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import canonical, to_wire
+from runbook_nb._records import dataclass
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError

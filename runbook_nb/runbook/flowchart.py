@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import encode, to_wire
+from runbook_nb._records import dataclass
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.kept import KeptRecords

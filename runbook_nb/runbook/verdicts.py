@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NoReturn
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import WireReport, encode, to_wire
+from runbook_nb._records import dataclass
 from runbook_nb._text import MISSING_CELL
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots

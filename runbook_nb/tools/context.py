@@ -7,10 +7,11 @@ never part of what a model is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import FrozenDict
+from runbook_nb._records import dataclass
 from runbook_nb._stop import Stop
 from runbook_nb.artifacts import ArtifactScope, NoArtifacts
 from runbook_nb.errors import DefinitionError

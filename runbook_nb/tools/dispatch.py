@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
+from runbook_nb._records import dataclass
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, did_you_mean
 from runbook_nb.artifacts import NoArtifacts

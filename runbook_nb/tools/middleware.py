@@ -6,9 +6,10 @@ Tools layer. The first middleware is outermost; results pass back through the ch
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from runbook_nb._records import dataclass
 from runbook_nb._stop import Stop
 from runbook_nb.errors import DefinitionError
 from runbook_nb.tools.context import Session

@@ -11,12 +11,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Final, overload
 
 from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
+from runbook_nb._records import dataclass
 from runbook_nb._sync import run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
