@@ -54,7 +54,7 @@ def flow_chart(
         The first stage's id.
     stage_name, description : str, optional
         The first stage's display name; what the chart is for.
-    input_schema : mapping or pydantic model, optional
+    input_schema : mapping, pydantic model or object with a ``parse`` method, optional
         What the run's input must look like.
     retry : Retry, optional
     tags : iterable of str

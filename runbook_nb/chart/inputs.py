@@ -5,8 +5,9 @@ Chart layer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._arguments import schema_problems, validate_arguments
 from runbook_nb._frozen import FrozenDict
@@ -18,18 +19,28 @@ if TYPE_CHECKING:
     from runbook_nb.chart.model import Chart
 
 
-def is_model(schema: Any) -> bool:
-    """Say whether a declared input is a pydantic model class, which validates through itself."""
-    return isinstance(schema, type) and callable(getattr(schema, "model_validate", None))
+_STEP: Final = re.compile(r"[^.\[\]]+")
+
+#: What validates an input, of a pydantic model class, a type adapter, any other validator.
+_PARSERS: Final = ("model_validate", "validate_python", "parse")
+
+
+def parser_of(schema: Any) -> Callable[[Any], Any] | None:
+    """Give what validates an input where a model or a validator is declared for it, else None."""
+    if isinstance(schema, Mapping):
+        return None
+    found = (getattr(schema, name, None) for name in _PARSERS)
+    return next((parse for parse in found if callable(parse)), None)
 
 
 def input_problems(schema: Any) -> Iterator[Problem]:
     """Say what keeps something from being a chart's ``input_schema``."""
-    if schema is None or is_model(schema):
+    if schema is None or parser_of(schema) is not None:
         return
     if not isinstance(schema, Mapping):
         yield Problem(
-            message=f"it is {type(schema).__name__}, neither a JSON Schema nor a pydantic model",
+            message=f"it is {type(schema).__name__}, neither a JSON Schema nor a model or an "
+            "object with a parse method",
             where="input_schema",
         )
         return
@@ -41,7 +52,7 @@ def input_problems(schema: Any) -> Iterator[Problem]:
 def checked_input(chart: Chart, args: Any, policy: Redact | None = None) -> FrozenDict:
     """Freeze the input of a run when it fits what the chart declares.
 
-    A model class gives the input as it validated it: coerced, and with its defaults filled in.
+    A model or validator gives the input as it validated it: coerced, with defaults filled in.
 
     Raises
     ------
@@ -59,11 +70,13 @@ def checked_input(chart: Chart, args: Any, policy: Redact | None = None) -> Froz
     """
     schema = chart.input_schema
     problems: list[Problem] = []
-    if is_model(schema):
+    parse = parser_of(schema)
+    if parse is not None:
         try:
-            model = schema.model_validate(args if args is not None else {})
-            return frozen_args(model.model_dump())
-        except ValueError as error:  # pydantic's errors are ValueErrors
+            parsed = parse(args if args is not None else {})
+            dump = getattr(parsed, "model_dump", None)
+            return frozen_args(dump() if callable(dump) else parsed)
+        except Exception as error:  # whatever a validator refuses with
             problems = list(_model_problems(error))
             given = args if isinstance(args, Mapping) else {}
     else:
@@ -72,16 +85,30 @@ def checked_input(chart: Chart, args: Any, policy: Redact | None = None) -> Froz
             problems = validate_arguments(schema, given)
     if not problems:
         return FrozenDict(given)
-    redactor = Redactor(policy)
-    redactor = redactor.knowing(redactor.secrets_in(given))
     raise ChartError(
         f"chart {chart.name!r} cannot run with this input",
         code="invalid_input",
-        problems=[_served(problem, redactor) for problem in problems],
+        problems=served_problems(problems, given, policy),
     )
 
 
-def _model_problems(error: ValueError) -> Iterator[Problem]:
+def served_problems(
+    problems: Iterable[Problem], given: Mapping[str, Any], policy: Redact | None
+) -> list[Problem]:
+    """Give what is wrong with an input, with nothing in it that a policy hides.
+
+    Examples
+    --------
+    >>> wrong = Problem(message="must be one of 'a', and is 'hunter-2'", where="token")
+    >>> [str(p) for p in served_problems([wrong], {"token": "hunter-2"}, Redact(keys=("token",)))]
+    ['token: does not fit what is declared for it']
+    """
+    redactor = Redactor(policy)
+    redactor = redactor.knowing(redactor.secrets_in(given))
+    return [_served(problem, redactor) for problem in problems]
+
+
+def _model_problems(error: Exception) -> Iterator[Problem]:
     details = getattr(error, "errors", None)
     if not callable(details):
         yield Problem(message=str(error))
@@ -94,8 +121,8 @@ def _model_problems(error: ValueError) -> Iterator[Problem]:
 
 
 def _served(problem: Problem, redactor: Redactor) -> Problem:
-    first = (problem.where or "").partition(".")[0].partition("[")[0]
-    if redactor.hides_key(first) or (problem.where and redactor.hides_key(problem.where)):
+    steps = _STEP.findall(problem.where or "")
+    if any(redactor.hides_key(step) for step in (*steps, problem.where or "")):
         return Problem(message="does not fit what is declared for it", where=problem.where)
     return Problem(
         message=redactor.text(problem.message),

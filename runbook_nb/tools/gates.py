@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._arguments import validate_arguments
 from runbook_nb._text import clip, counted, listed, visible
+from runbook_nb.chart.inputs import served_problems
 from runbook_nb.errors import Problem, RunbookError, RunSignal, ToolRefused
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def settled(answer: Any) -> Any:
 
 
 def check_arguments(tool: Tool, args: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not fit the tool's schema, naming every fault.
+    """Refuse arguments that do not fit the tool's schema, naming every fault, not what is hidden.
 
     Raises
     ------
@@ -51,6 +52,8 @@ def check_arguments(tool: Tool, args: Mapping[str, Any]) -> None:
     problems = validate_arguments(tool.input_schema, args)
     if not problems:
         return
+    policy = getattr(tool.carried.get("runbook"), "redact", None)
+    problems = served_problems(problems, args, policy)
     shown = problems[:MAX_PROBLEMS]
     if len(shown) < len(problems):
         more = f"and more: {len(shown)} of {counted(len(problems), 'problem')} are shown"

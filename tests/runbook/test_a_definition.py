@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.errors import DefinitionError
+from runbook_nb.errors import ChartError, DefinitionError
 from runbook_nb.runbook import resolve_recording_policy
 
 
@@ -308,3 +308,26 @@ def test_case_23_the_published_constants():
 def test_recorders_must_be_callable(good):
     refused("recorders", **good, recorders=[3])
     refused("recorders", **good, recorders=3)
+
+
+class Days:
+    """A validator of no kind the package knows."""
+
+    def parse(self, given):
+        if not isinstance(given.get("days"), int):
+            raise TypeError(f"days cannot be {given.get('days')!r}")
+        return {**given, "seen": True}
+
+
+def test_a_chart_may_declare_any_validator_which_is_for_the_chart_alone(kit):
+    def procedure(tools):
+        return rb.flow_chart(
+            "c", lambda s: s.set("report", dict(s.args)), id="a", input_schema=Days()
+        ).build()
+
+    probe = kit.define(procedure=procedure)
+    assert probe.schema.input_schema == {"type": "object", "properties": {}}
+    answer = kit.ask(None, {"days": 3}, procedure=procedure)
+    assert (answer["result"]["days"], answer["result"]["seen"]) == (3, True)
+    with pytest.raises(ChartError, match="days cannot be 'x'"):
+        kit.ask(None, {"days": "x"}, procedure=procedure)

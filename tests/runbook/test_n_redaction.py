@@ -175,3 +175,13 @@ def test_the_labels_and_limits_of_rules_are_hidden_in_a_copy_too(call):
         assert str(live) == str(carried)
         assert SECRET not in str(live) + json.dumps(live.to_dict())
     assert pickle.loads(pickle.dumps(copy)) == envelope  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize("rule", [{"enum": ["a", "b"]}, {"type": "string", "maxLength": 3}])
+def test_refused_arguments_are_named_without_what_the_policy_hides(kit, rule):
+    schema = {"type": "object", "properties": {"token": rule, "note": {"enum": ["a"]}}}
+    given = {"token": "s3cr3t-42", "note": "uses s3cr3t-42"}
+    with pytest.raises(rb.ToolRefused) as refused:
+        kit.ask(lambda s: None, given, input_schema=schema, redact={"keys": ["token"]})
+    assert "s3cr3t-42" not in f"{refused.value}{refused.value.facts}"
+    assert "token: does not fit what is declared for it" in str(refused.value)
