@@ -320,10 +320,9 @@ class Walk(Sequence[WalkRow], Renderable):
         >>> [row.text for row in walk.page(1, 1)]
         ['Wrote n']
         """
-        return [
-            self._make(entry, start + i)
-            for i, entry in enumerate(islice(self.entries(max(start, 0)), max(n, 0)))
-        ]
+        start = max(start, 0)
+        asked = islice(self.entries(start), max(n, 0))
+        return [self._make(entry, step) for step, entry in enumerate(asked, start)]
 
     def project(self, cap: int) -> ProjectedWalk:
         """Cut the walk to a cap; see `project_walk`."""

@@ -6,6 +6,7 @@ import pytest
 
 import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
+from runbook_nb.record.narrative import condition_words
 
 
 def triage(items, cap=50, rule=7):
@@ -130,7 +131,7 @@ def test_c8_one_call_shows_control_flow_and_another_one_subjects_path_with_its_v
         "Entered Each [9]",
         "Ran subject",
         "Ran Age",
-        "old by rule 1 of age v1: age 9 > 7 (tried: age 9 > 7)",
+        condition_words(run.decisions[9].decision),
         "Ran old",
         "Left Each [9]: ok",
     ]

@@ -12,6 +12,7 @@ import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.model import Retry
 from runbook_nb.errors import ChartError, RuleError
+from runbook_nb.record.narrative import condition_words
 from runbook_nb.record.slots import Slots
 
 RULES = rb.RuleSet("size", "v1", [rb.Rule({"n": {"gt": 1}}, "big")], default="small")
@@ -145,7 +146,7 @@ def test_rules_decide_by_the_state_with_evidence_on_the_record():
     assert [row.text for row in run.walk if row.stage_id == "size"] == [
         "Ran Size",
         "Read n",
-        "big by rule 1 of size v1: n 3 > 1 (tried: n 3 > 1)",
+        condition_words(rb.decide({"n": 3}, RULES)),
     ]
     made = run.decisions[0]
     assert (made.runtime_stage_id, made.subject, made.item) == ("size#1", None, None)
