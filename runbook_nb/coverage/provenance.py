@@ -27,13 +27,18 @@ def carried_provenance(results: Iterable[Any]) -> dict[str, Any]:
     >>> carried_provenance([{"result": {"af_provenance": {"source": "seed"}}}])
     {'source': 'seed'}
     """
-    for result in results:
-        if isinstance(result, Mapping):
-            for holder in (result.get("result"), result):
-                found = holder.get("af_provenance") if isinstance(holder, Mapping) else None
-                if isinstance(found, Mapping):
-                    return dict(found)
-    return {}
+    found = (stamp_of(result) for result in results)
+    return next((dict(stamp) for stamp in found if stamp is not None), {})
+
+
+def stamp_of(result: Any) -> Mapping[str, Any] | None:
+    """Give the stamp one result carries, as it stands there; None when it has none."""
+    if isinstance(result, Mapping):
+        for holder in (result.get("result"), result):
+            found = holder.get("af_provenance") if isinstance(holder, Mapping) else None
+            if isinstance(found, Mapping):
+                return found
+    return None
 
 
 def stamp(carried: Mapping[str, Any] | None, tool: str, tool_call_id: str) -> dict[str, Any]:

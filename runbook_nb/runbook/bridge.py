@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from runbook_nb._json import WireReport, to_wire, wire_key
 from runbook_nb._text import MISSING, show
 from runbook_nb.coverage import (
-    carried_provenance,
     compose_ledger,
-    fold_declared,
     read_declared_coverage,
     stamp,
 )
@@ -39,6 +37,7 @@ from runbook_nb.tools import (
     absence_signal_of,
     recording_dispatch,
 )
+from runbook_nb.tools.dispatch import declared_by, stamp_carried
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.declare import Declaration
@@ -228,10 +227,10 @@ async def compose_envelope(
     report, refused = admit_report(
         state.get("report"), reserved_names(declaration.verdict_kind), wire
     )
-    inner = results_of(recorded)
-    provenance = stamp(_served_provenance(run, inner, wire), declaration.name, ctx.call_id)
+    carried = _served_provenance(run, stamp_carried(recorded), wire)
+    provenance = stamp(carried, declaration.name, ctx.call_id)
     ledger = compose_ledger(
-        fold_declared(inner),
+        declared_by(recorded),
         read_declared_coverage(state.get("coverage")),
         bridge_ledger(
             declaration,
@@ -263,9 +262,9 @@ async def compose_envelope(
     )
 
 
-def _served_provenance(run: Run, inner: list[Any], wire: WireReport) -> dict[str, Any]:
+def _served_provenance(run: Run, carried: Mapping[str, Any], wire: WireReport) -> dict[str, Any]:
     try:
-        served = run.redactor.scrub(carried_provenance(inner))
+        served = run.redactor.scrub(carried)
     except Exception:  # what cannot be looked through is hidden whole
         served = None
     if not isinstance(served, Mapping):

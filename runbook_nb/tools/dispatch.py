@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
+from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._records import dataclass
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, did_you_mean
 from runbook_nb.artifacts import NoArtifacts
-from runbook_nb.coverage import read_coverage_result
-from runbook_nb.errors import DefinitionError, RunSignal, ToolRefused, causes_of
+from runbook_nb.coverage import Ledger, fold_declared, read_coverage_result
+from runbook_nb.coverage.provenance import stamp_of
+from runbook_nb.errors import DefinitionError, RunbookError, RunSignal, ToolRefused, causes_of
 from runbook_nb.tools.context import Session, ToolContext
 from runbook_nb.tools.gates import Credentials, check_arguments, issue_credential
 from runbook_nb.tools.tool import Tool, as_arguments
@@ -232,6 +234,8 @@ class RecordedDispatch:
     # Keyed by the order of starting; a counter and a dict are safe to share between threads.
     _ended: dict[int, InnerCallRecord] = field(default_factory=dict)
     _signals: dict[int, RunbookAbsenceSignal] = field(default_factory=dict)
+    # What each answer declared as it came: the procedure holds the same object, and may change it.
+    _heard: dict[int, tuple[Ledger, Any]] = field(default_factory=dict, init=False)
 
     @property
     def records(self) -> list[InnerCallRecord]:
@@ -245,6 +249,18 @@ class RecordedDispatch:
         It is kept here because author code may catch the signal, and a best-effort branch does.
         """
         return self._signals[min(self._signals)] if self._signals else None
+
+
+def declared_by(recorded: RecordedDispatch) -> Ledger:
+    """Fold what the answers declared when they came, in the order the calls were started."""
+    heard = recorded._heard
+    return Ledger().merge(*(heard[place][0] for place in sorted(heard)))
+
+
+def stamp_carried(recorded: RecordedDispatch) -> Mapping[str, Any]:
+    """Give the stamp to carry, as it came: that of the first call whose answer has one."""
+    stamps = (recorded._heard[place][1] for place in sorted(recorded._heard))
+    return next((stamp for stamp in stamps if stamp is not None), FrozenDict())
 
 
 def recording_dispatch(delivered: ToolDispatch | None, name: str) -> RecordedDispatch:
@@ -300,6 +316,7 @@ class _Recorder:
             ended[place] = InnerCallRecord(tool=name, outcome="error")
             raise
         reading = read_coverage_result(result)
+        self._into._heard[place] = (fold_declared([result]), _kept_stamp(result))
         if reading is None or reading.status != "absent":
             ended[place] = InnerCallRecord(tool=name, outcome="ok", result=result)
             return result
@@ -308,6 +325,14 @@ class _Recorder:
             return result
         self._into._signals[place] = RunbookAbsenceSignal(result, name)
         raise self._into._signals[place]
+
+
+def _kept_stamp(result: Any) -> Any:
+    carried = stamp_of(result)
+    try:
+        return freeze(carried, "af_provenance")
+    except RunbookError:  # what cannot be copied is told by its type when the answer is written
+        return dict(carried or {})
 
 
 class _Undelivered:

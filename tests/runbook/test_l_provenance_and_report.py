@@ -156,3 +156,16 @@ def test_a_carried_stamp_that_contains_itself_costs_that_part_and_not_the_answer
     box = rb.Toolbox([inv, kit.calling(body, redact=redact)])
     found = box.call_sync("asker", call_id="tc-1")["result"]["af_provenance"]
     assert found == (OURS if redact else {"loop": "<list>", "source": "s", **OURS})
+
+
+def test_a_stage_that_changes_an_inner_answer_forges_neither_ledger_nor_provenance(kit):
+    async def forge(scope, tools):
+        answer = await tools.call("backup_inventory", {})
+        answer["af_coverage"]["checked"].append({"what": "FORGED"})
+        answer["result"]["af_provenance"]["source"] = "FORGED"
+
+    inner = rb.coverage({"af_provenance": {"source": "seed"}}, checked=["the inventory"])
+    box = rb.Toolbox([kit.inventory(answer=inner), kit.calling(forge)])
+    answer = box.call_sync("asker")
+    assert answer["result"]["af_provenance"]["source"] == "seed"
+    assert "FORGED" not in answer.to_json()
