@@ -121,6 +121,8 @@ def _rules_words(envelope: Envelope) -> str:
 def _headline(envelope: Envelope, has_rows: bool) -> tuple[str, str]:
     if not has_rows:
         walk = envelope["result"].get("walk", {})
+        if "steps_executed" not in walk:
+            return "how many steps ran is not carried", ""
         return f"ran in {counted(walk.get('steps_executed', 0), 'step')}", ""
     verdicts = envelope.verdicts
     items = sum(group.counts.items for group in judging(envelope))

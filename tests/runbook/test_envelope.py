@@ -315,3 +315,9 @@ def test_what_a_store_gives_back_is_not_carried_when_it_is_no_walk_or_recording(
         with pytest.raises(NotCarried, match="not carried"):
             ask()
     assert "not carried" in str(copied.walk)
+
+
+def test_steps_that_a_copy_does_not_carry_are_not_told_as_none():
+    bare = rb.Envelope.from_dict({"af_coverage": {}, "result": {}})
+    assert "0 steps" not in str(bare)
+    assert "not carried" in str(bare).splitlines()[0]
