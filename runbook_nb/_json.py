@@ -41,17 +41,14 @@ def encode(value: Any) -> str:
     ------
     JsonError
         A set, a date, a NaN, a key that is not text, a lone surrogate, a cycle; the message
-        names the path.
+        names the path. Or something nested too deeply to be written.
 
     Examples
     --------
     >>> encode({"a": [1, None], "é": "x"})
     '{"a":[1,null],"é":"x"}'
     """
-    problem = _first_problem(value, "", [])
-    if problem:
-        raise JsonError(f"JSON cannot carry this value: {problem}")
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encoded(value, sort_keys=False)
 
 
 def canonical(value: Any) -> str:
@@ -62,12 +59,23 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": 1, "a": 2})
     '{"a":2,"b":1}'
     """
-    problem = _first_problem(value, "", [])
-    if problem:
-        raise JsonError(f"JSON cannot carry this value: {problem}")
-    return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True
-    )
+    return _encoded(value, sort_keys=True)
+
+
+def _encoded(value: Any, *, sort_keys: bool) -> str:
+    try:
+        problem = _first_problem(value, "", [])
+        if problem is None:
+            return json.dumps(
+                value,
+                ensure_ascii=False,
+                separators=(",", ":"),
+                allow_nan=False,
+                sort_keys=sort_keys,
+            )
+    except RecursionError:
+        problem = "it is nested too deeply"
+    raise JsonError(f"JSON cannot carry this value: {problem}")
 
 
 def byte_size(text: str) -> int:
@@ -83,8 +91,11 @@ def byte_size(text: str) -> int:
 
 def _first_problem(value: Any, path: str, seen: list[int]) -> str | None:
     cls = value.__class__
-    if value is None or cls is bool or cls is int:
+    if value is None or cls is bool:
         return None
+    if cls is int:
+        long = value.bit_length() > MAX_BITS  # Python refuses to spell such a number out
+        return f"an integer of {value.bit_length()} bits at {path or 'the top'}" if long else None
     if cls is str:
         return _text_problem(value, path)
     if cls is float:

@@ -70,27 +70,13 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     thread = threading.Thread(
         target=context.run, args=(door.run,), name="runbook_nb-sync", daemon=True
     )
-    thread.start()
-    interrupt: KeyboardInterrupt | None = None
-    while True:
-        try:
-            # Not join(): once interrupted, some Pythons take the thread for ended (bpo-45274).
-            door.done.wait()
-            break
-        except KeyboardInterrupt as pressed:
-            if (
-                interrupt is not None
-            ):  # pressed twice: do not wait for a coroutine that will not end
-                raise
-            interrupt = pressed
-            door.cancel()
+    interrupt = _wait(door, thread)
     forget()
-    if interrupt is None:
-        thread.join()
     if interrupt is not None:
         # The interrupted run is worth more than the bare interrupt: hand it over.
         interrupt.run = getattr(door.error, "run", None)  # type: ignore[attr-defined]
         raise interrupt
+    thread.join()
     if door.error is not None:
         try:
             raise door.error
@@ -98,6 +84,26 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
             door.error = None  # the frame must not keep the error, which keeps the frame
     result: T = door.result
     return result
+
+
+def _wait(door: _Door, thread: threading.Thread) -> KeyboardInterrupt | None:
+    """Start the thread and wait until its coroutine has ended; give the interrupt, if any."""
+    interrupt: KeyboardInterrupt | None = None
+    started = False
+    while True:
+        try:
+            if not started:
+                started = True
+                thread.start()
+            # Not join(): once interrupted, some Pythons take the thread for ended (bpo-45274).
+            door.done.wait()
+            return interrupt
+        except KeyboardInterrupt as pressed:
+            # Pressed twice: do not wait for a coroutine that will not end.
+            if interrupt is not None:
+                raise
+            interrupt = pressed
+            door.cancel()
 
 
 class _Door:

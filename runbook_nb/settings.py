@@ -23,6 +23,12 @@ from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 
 
+class UnknownSetting(DefinitionError, AttributeError):
+    """There is no option of that name."""
+
+    code = "unknown_setting"
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -118,11 +124,10 @@ def _flag(name: str, text: str) -> bool:
 def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         if name not in _NAMES:
-            raise DefinitionError(
+            raise UnknownSetting(
                 f"there is no setting {name!r}",
                 where=name,
                 fix=did_you_mean(name, _NAMES) or f"the settings are {', '.join(_NAMES)}",
-                code="unknown_setting",
             )
         if name in _CHOICES and value not in _CHOICES[name]:
             raise DefinitionError(
@@ -140,11 +145,19 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_environment() -> Options:
-    changes = {
-        name: read(os.environ[f"RUNBOOK_NB_{name.upper()}"])
-        for name, read in _FROM_ENV.items()
-        if f"RUNBOOK_NB_{name.upper()}" in os.environ
-    }
+    changes: dict[str, Any] = {}
+    for name, read in _FROM_ENV.items():
+        variable = f"RUNBOOK_NB_{name.upper()}"
+        if variable in os.environ:
+            text = os.environ[variable]
+            try:
+                changes[name] = read(text)
+            except DefinitionError:
+                raise
+            except ValueError:
+                raise DefinitionError(
+                    f"{variable}={text!r} is not a whole number", where=variable
+                ) from None
     return replace(Options(), **_checked(changes))
 
 
