@@ -92,6 +92,11 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 1
 
 
+def is_id(value: Any) -> bool:
+    """Say whether a value can be the id of a stage or a branch."""
+    return is_text(value) and _ID.fullmatch(value) is not None
+
+
 def _check_name(name: Any) -> Iterator[Problem]:
     if not is_text(name):
         yield Problem(message=f"a chart needs a name, not {name!r}", where="name")
@@ -99,7 +104,7 @@ def _check_name(name: Any) -> Iterator[Problem]:
 
 def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
     where = repr(stage.id)
-    if not is_text(stage.id) or not _ID.fullmatch(stage.id):
+    if not is_id(stage.id):
         yield Problem(
             message=f"an id may not be blank, padded, or hold any of {' '.join(RESERVED)}",
             where=where,

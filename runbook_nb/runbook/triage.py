@@ -14,7 +14,7 @@ from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.model import Chart
-from runbook_nb.chart.validate import is_text
+from runbook_nb.chart.validate import RESERVED, is_id, is_text
 from runbook_nb.coverage import Items, coverage
 from runbook_nb.errors import DefinitionError
 from runbook_nb.rules import RuleSet
@@ -350,5 +350,12 @@ def row_chart(rules: RuleSet) -> Chart:
         "Verdict", rules=rules, id="verdict"
     )
     for word in rules.branches:
+        if not is_id(word):
+            raise DefinitionError(
+                f"the verdict {word!r} cannot name a branch: it may not be padded, hold a line "
+                f"break or a tab, or any of {' '.join(RESERVED)}",
+                where="rules",
+                fix="spell it without, and keep the words for the label",
+            )
         decider = decider.branch(word, keep(word))
     return decider.end().build()

@@ -304,3 +304,10 @@ def test_columns_that_are_written_alike_are_refused(rows):
 def test_a_subject_whose_name_json_has_to_spell_is_found_again():
     envelope = triage([{"host": "bad \ud800 name", "days": 9}])
     assert envelope.why(row=0).sentence == "old by rule 1 of age v1: days 9 > 7"
+
+
+@pytest.mark.parametrize("word", ["n/a", " padded", "two\nlines", "no#1"])
+def test_a_verdict_that_cannot_name_a_branch_is_refused_as_a_verdict(word):
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, word)], "fresh")
+    with pytest.raises(DefinitionError, match=r"the verdict .* cannot name a branch"):
+        triage([{"host": "a", "days": 9}], rules)
