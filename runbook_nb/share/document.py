@@ -89,8 +89,8 @@ def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     if "attachments" in cell:
         made["attachments"] = cell["attachments"]
     if cell["cell_type"] == "code":
-        made["execution_count"] = cell["execution_count"]
-        made["outputs"] = _outputs(cell["outputs"])
+        made["execution_count"] = cell.get("execution_count")
+        made["outputs"] = _outputs(cell.get("outputs", ()))
     return made
 
 

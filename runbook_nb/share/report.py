@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._display import through
 from runbook_nb._text import visible
 from runbook_nb._version import __version__
+from runbook_nb.render.embed import MARK
 from runbook_nb.render.html import render_html
 from runbook_nb.runbook import Envelope
 from runbook_nb.settings import settings
@@ -61,7 +62,7 @@ def report_html(envelope: Envelope) -> str:
         title=through("line", card),
         name=visible(card.name) or "a runbook",
         facts=[(term, visible(hidden.text(said))) for term, said in provenance(envelope)],
-        carries=settings.embed,
+        carries=MARK in drawn,
         css=Markup(_css()),  # noqa: S704 - a file of ours
         card=Markup(drawn),  # noqa: S704 - drawn by templates that escape
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.share.document import canonical, written
@@ -38,7 +38,7 @@ class CellFailed(RunbookError):
     code = "cell_failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Refreshed:
     """What became of a document that was executed.
 
@@ -86,7 +86,7 @@ def refresh(path: str | os.PathLike[str], *, accept: bool = False, save: bool = 
     before = read_document(path)
     after = canonical(execute(before, path.parent))
     text = written(after)
-    changed = text != path.read_text(encoding="utf-8")
+    changed = text.encode("utf-8") != path.read_bytes()
     found = tuple(differences(before, after))
     saved = save and changed and (accept or not found)
     if saved:

@@ -110,6 +110,13 @@ def test_a_widget_alone_stays_because_nothing_else_would_be_left():
     assert set(cell.outputs[0].data) == {widget}
 
 
+def test_a_cell_that_never_had_an_output_gets_an_empty_list():
+    document = new_notebook(cells=[new_code_cell("1")])
+    del document.cells[0]["outputs"], document.cells[0]["execution_count"]
+    (made,) = canonical(document).cells
+    assert (made.outputs, made.execution_count) == ([], None)
+
+
 # --- bytes -------------------------------------------------------------------------------------
 
 

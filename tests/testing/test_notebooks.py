@@ -55,6 +55,15 @@ def test_executed_again_it_keeps_its_bytes(write):
     assert path.read_bytes() == before
 
 
+def test_line_ends_of_another_system_are_a_change(write):
+    path = write("1 + 1")
+    refresh(path)
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"\n", b"\r\n"))
+    assert refresh(path).changed
+    assert path.read_bytes() == before
+
+
 def test_an_output_that_says_something_else_is_refused_with_the_difference(write):
     path = write("1 + 1", "'same'")
     refresh(path)
