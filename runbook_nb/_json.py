@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
 from runbook_nb._frozen import CycleError
-from runbook_nb._records import dataclass
 from runbook_nb._text import duration_text
 from runbook_nb.errors import RunbookError
 

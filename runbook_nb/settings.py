@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runbook_nb._ids import IdSource, SeededIds, random_id
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 
@@ -33,7 +33,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Options:
     """One consistent set of option values.
 

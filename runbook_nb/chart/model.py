@@ -6,15 +6,14 @@ Chart layer. A `Chart` is immutable and may be run by many at once; it is made b
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.errors import ChartError
@@ -37,7 +36,7 @@ MAX_NESTING: Final = 50
 StageFunction = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Retry:
     """How often a stage is tried, and when again.
 
@@ -77,7 +76,7 @@ class Retry:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a run may use.
 
@@ -111,7 +110,7 @@ class Limits:
                 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Stage:
     """What every kind of stage has: an id, a name, the author's words, how it is tried."""
 
@@ -123,14 +122,14 @@ class Stage:
     blocking: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FunctionStage(Stage):
     """A stage that runs one function."""
 
     fn: StageFunction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Branch(FunctionStage):
     """One way out of a decider: a stage and the word that routes to it."""
 
@@ -138,7 +137,7 @@ class Branch(FunctionStage):
     added: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DeciderStage(Stage):
     """A stage that picks one branch: by a rule set, or by what its function returns."""
 
@@ -148,7 +147,7 @@ class DeciderStage(Stage):
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FanOutStage(Stage):
     """A stage that runs one branch chart per item, at most ``max_branches`` of them."""
 
@@ -161,7 +160,7 @@ class FanOutStage(Stage):
     fail_fast: bool = False
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chart(Immutable, Renderable):
     """A built procedure.
 

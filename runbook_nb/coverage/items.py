@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import did_you_mean, summarize, visible
 from runbook_nb.errors import DefinitionError
 
@@ -24,7 +24,7 @@ REFUSAL_MARK: Final = "Refused:"
 _KEYS: Final = ("what", "why")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Item(Immutable):
     """One piece of ground, with the reason why it is listed where it is.
 

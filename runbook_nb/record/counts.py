@@ -10,12 +10,12 @@ from collections import Counter
 from typing import Any
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.shapes import facts_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FanOutCounts(Immutable):
     """How the items of one execution of a fan-out ended.
 

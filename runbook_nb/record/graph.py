@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import counted, show
 from runbook_nb._view import (
     Badge,
@@ -132,7 +132,7 @@ def drawn_order(structure: Structure, rules_of: RulesOf) -> Iterator[StructureNo
             yield from branches
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Drawer:
     """Draws one structure with, or without, what happened to it."""
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from runbook_nb._records import dataclass
 
 if TYPE_CHECKING:
     from runbook_nb.rules.evaluate import DecisionPath

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import number_text
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import Redactor
@@ -33,7 +33,7 @@ from runbook_nb.rules.wording import (
 RANGE_WORDS = 3
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class ValueRange:
     """The values one condition met: the smallest and largest number, or the distinct others."""
 
@@ -64,7 +64,7 @@ class ValueRange:
         return ", ".join(parts)
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Cause:
     """One way a branch came to be taken.
 
@@ -120,7 +120,7 @@ def _met(condition: Condition, values: ValueRange) -> str:
     return f"{condition.key} {values.text} {words} {limit}"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Overlay:
     """Counts over a structure, by node key.
 

@@ -6,11 +6,12 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb.errors import DefinitionError
 
 #: Rows a filed walk holds at most, unless told otherwise.
@@ -62,7 +63,7 @@ class WalkRow(Immutable):
         return {name: getattr(self, name) for name in COLUMNS}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ProjectedWalk(Immutable):
     """A walk cut to a cap, with counters that stay true.
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 
 _STATE_CODES = frozenset({"write", "update", "append", "delete"})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ShapeFacts:
     """The facts of one shape.
 

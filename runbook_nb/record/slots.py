@@ -7,10 +7,10 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
 from runbook_nb._text import visible
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.secrets import PLACEHOLDER

@@ -7,15 +7,14 @@ verdicts come from is in the picture before anything has run.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import counted, show
 from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Section, verdict_role
 
@@ -30,7 +29,7 @@ NodeKind = Literal["stage", "decider", "fan_out", "branch"]
 EdgeKind = Literal["next", "branch", "default", "fan_out"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StructureNode(Immutable):
     """One node of a procedure's graph.
 
@@ -90,7 +89,7 @@ class StructureNode(Immutable):
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StructureEdge(Immutable):
     """An edge between two nodes, by their keys; ``label`` is the branch id of a decider's edge."""
 
@@ -105,7 +104,7 @@ class StructureEdge(Immutable):
         return out if self.label is None else {**out, "label": self.label}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=True, repr=False)
 class Structure(Immutable, Renderable):
     """The graph of a procedure.
 

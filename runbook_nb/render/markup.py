@@ -31,9 +31,13 @@ def escape(text: str) -> Html:
     >>> escape('<b title="x">')
     '&lt;b title=&#34;x&#34;&gt;'
     """
-    if text.__class__ is Html:
+    return text if type(text) is Html else Html(_escaped(text))
+
+
+def _escaped(text: str) -> str:
+    if type(text) is Html or text.isalnum():  # most cells hold one word
         return text
-    return Html(
+    return (
         text.replace("&", "&amp;")
         .replace(">", "&gt;")
         .replace("<", "&lt;")
@@ -50,7 +54,7 @@ def together(pieces: Iterable[str], between: str = "") -> Html:
     >>> together(["a < b", tag("b", "c")], " · ")
     'a &lt; b · <b>c</b>'
     """
-    return Html(escape(between).join([escape(piece) for piece in pieces]))
+    return Html(_escaped(between).join(map(_escaped, pieces)))
 
 
 def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> Html:
@@ -70,14 +74,12 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> Html:
     >>> tag("details", "x > y", class_="fold", open=True, title=None)
     '<details class="fold" open>x &gt; y</details>'
     """
-    made = ["<", name]
+    start = f"<{name}"
     for key, value in attributes.items():
         if value is True:
-            made.append(f" {_NAMES.get(key, key)}")
+            start += f" {_NAMES.get(key, key)}"
         elif value is not None and value is not False:
-            made.append(f' {_NAMES.get(key, key)}="{escape(value)}"')
-    made.append(">")
-    if name not in _VOID:
-        made += map(escape, inner)
-        made.append(f"</{name}>")
-    return Html("".join(made))
+            start += f' {_NAMES.get(key, key)}="{_escaped(value)}"'
+    if name in _VOID:
+        return Html(f"{start}>")
+    return Html(f"{start}>{''.join(map(_escaped, inner))}</{name}>")

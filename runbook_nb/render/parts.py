@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._view import (
     Badge,
     Card,
@@ -115,7 +115,9 @@ def _data(data: Data, *, space: bool, code: bool) -> Piece:
     if cells.is_missing(data):
         return Piece("ours", run_text(data), space)
     bare = Data(value=data.value)
-    text, whole = run_text(bare), run_text(bare, TITLE_LENGTH)
+    text = whole = run_text(bare)
+    if text.endswith("…") or len(text) > TITLE_LENGTH:  # it may have been cut
+        whole = run_text(bare, TITLE_LENGTH)
     kind = "data"
     if data.tone in ("strong", "dim"):
         kind = data.tone
@@ -183,7 +185,7 @@ class Line:
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rows:
     """A table's rows that stand together, in bodies that a host may stripe."""
 
@@ -203,9 +205,12 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
     width = len(table.columns)
     heads = [Box(pieces(c.head), right=c.align == "right") for c in table.columns]
     names = _naming_column(table, rows)
-    filled = [_column_cells(table, rows, n) for n in range(width)]
+    filled = [_column_cells(table, rows, n, names=n == names) for n in range(width)]
+    under: dict[int, list[list[Piece]]] = {}
+    for detail in table.details:
+        under.setdefault(detail.row, []).append(pieces(detail.text))
     lines = [
-        _row(table, place, [column[place] for column in filled], names)
+        _row(table, place, [column[place] for column in filled], names, under.get(place, []))
         for place in range(len(rows))
     ]
     cut = len(rows) if table.whole or len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
@@ -260,22 +265,23 @@ def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
     return 0
 
 
-def _column_cells(table: Table, rows: Sequence[tuple[Cell, ...]], n: int) -> list[list[Piece]]:
+def _column_cells(
+    table: Table, rows: Sequence[tuple[Cell, ...]], n: int, *, names: bool
+) -> list[list[Piece]]:
     column = table.columns[n]
     held: list[Cell] = [row[n] if n < len(row) else "" for row in rows]
     if column.equation:
         return _equations(held)
-    names = n == _naming_column(table, rows)
     return [pieces(cell, code=names or column.align == "right") for cell in held]
 
 
 def _equations(held: list[Cell]) -> list[list[Piece]]:
     widest: dict[str, int] = {}
-    for key, actual in filter(None, map(_actual_of, held)):
+    equations = [_actual_of(cell) for cell in held]
+    for key, actual in filter(None, equations):
         widest[key] = max(widest.get(key, 0), len(actual))
     made: list[list[Piece]] = []
-    for cell in held:
-        found = _actual_of(cell)
+    for cell, found in zip(held, equations, strict=True):
         if found is not None and isinstance(cell, tuple):
             key, actual = found
             fill = _FILL * (widest[key] - len(actual))
@@ -300,7 +306,9 @@ def _actual_of(cell: Cell) -> tuple[str, str] | None:
     return run_text(key), run_text(actual)
 
 
-def _row(table: Table, place: int, made: list[list[Piece]], names: int) -> Line:
+def _row(
+    table: Table, place: int, made: list[list[Piece]], names: int, under: list[list[Piece]]
+) -> Line:
     strong = place in table.strong_rows
     boxes = [
         Box(
@@ -312,7 +320,6 @@ def _row(table: Table, place: int, made: list[list[Piece]], names: int) -> Line:
         )
         for n, (cell, column) in enumerate(zip(made, table.columns, strict=True))
     ]
-    under = [pieces(detail.text) for detail in table.details if detail.row == place]
     return Line(boxes, under, strong=strong, inner=bool(table.groups))
 
 
@@ -401,7 +408,7 @@ def facts_parts(facts: Facts, *, labelled: bool) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Step:
     """One step of an outline with those inside it."""
 

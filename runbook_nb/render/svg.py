@@ -17,7 +17,7 @@ from functools import lru_cache
 from html import escape
 from typing import Final
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot
@@ -40,7 +40,7 @@ MAX_ALT: Final = 1000
 KEPT: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Drawing:
     """A picture of a flow, or the reason there is none.
 

@@ -7,12 +7,13 @@ hidden keys and secret texts taken out on the way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import MISSING, visible
 from runbook_nb._view import Card
 from runbook_nb.rules.facts import FunctionRecord
@@ -137,7 +138,7 @@ class Condition(Immutable):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FunctionResult(Immutable):
     """What a function rule read and gave, as it may be shown.
 

@@ -15,7 +15,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import clip, did_you_mean, visible
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.checks import at
@@ -43,7 +43,7 @@ _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0
 _SPECIAL: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Parsed:
     """Plain values, and the line of every place in them (``rules[1].when.age_days``)."""
 
@@ -155,7 +155,7 @@ class _Builder:
         found[key] = value(here)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _At:
     where: str
     line: int

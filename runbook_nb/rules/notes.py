@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import MISSING, listed, visible
 from runbook_nb.rules.decision import Hider
 from runbook_nb.rules.kinds import (
@@ -57,7 +57,7 @@ _SIDES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Note(Immutable):
     """Something a run shows about one condition.
 
@@ -89,7 +89,7 @@ class _Place(NamedTuple):
     number: int
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Seen:
     """What was seen of one condition so far."""
 

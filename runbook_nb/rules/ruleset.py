@@ -10,7 +10,7 @@ from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import visible
 from runbook_nb._view import Card
 from runbook_nb.errors import Problem, RuleError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+@record(frozen=True, slots=True, init=False, eq=False, repr=False)
 class RuleSet(Renderable, Immutable):
     """Rules tried in order: the first one that is true, or cannot be read, decides.
 

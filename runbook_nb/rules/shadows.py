@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
 
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import MISSING
 from runbook_nb.rules.kinds import YES, compare_numbers, kind_of, same
 from runbook_nb.rules.model import Rule
@@ -52,7 +52,7 @@ def shadowed(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return found
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Known:
     """What the true conditions of one key say about its value."""
 

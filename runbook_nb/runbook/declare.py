@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
@@ -32,7 +32,7 @@ DEFAULT_RECORDING_MAX_BYTES: Final = 5_000_000
 RunbookProcedure = Callable[[Any], Procedure]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RunbookRules(Immutable):
     """The stamp an answer carries: which rules judged, in which version.
 
@@ -46,7 +46,7 @@ class RunbookRules(Immutable):
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RecordingOptions(Immutable):
     """How the run's own recording is filed beside the walk.
 
@@ -62,7 +62,7 @@ class RecordingOptions(Immutable):
     max_bytes: int = DEFAULT_RECORDING_MAX_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WalkOptions(Immutable):
     """How the walk is filed.
 
@@ -78,7 +78,7 @@ class WalkOptions(Immutable):
     recording: RecordingOptions | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Declaration(Immutable):
     """A checked runbook declaration."""
 

@@ -9,11 +9,12 @@ the run's log; a carried one holds what was written down, and says how much of i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import canonical, to_wire
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
@@ -42,7 +43,7 @@ class NotCarried(RunbookError, LookupError):
     code = "not_carried"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToldDecision(Immutable):
     """A decision of which only the words are carried, as when a rule is a function.
 
@@ -117,7 +118,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import dataclass
+from runbook_nb._records import record
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SUMMED: Final = ("items", "ok", "failed", "not_reached", "past_cap", "decided", "undecided")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FanOutGroup(Immutable):
     """All executions of one fan-out.
 
