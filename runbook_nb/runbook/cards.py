@@ -250,7 +250,8 @@ def verdict_rows_table(
             for row, reason in zip(shown, reasons or [None] * len(shown), strict=True)
         ),
         total=rows.total,
-        rest="to_frame()",
+        # A copy may hold fewer rows than there are, and then so does its frame.
+        rest="to_frame()" if rows.complete else f"to_frame() holds {len(rows)} of {rows.total}",
         empty="no rows: nothing was assessed",
     )
 

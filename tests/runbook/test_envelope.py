@@ -321,3 +321,13 @@ def test_steps_that_a_copy_does_not_carry_are_not_told_as_none():
     bare = rb.Envelope.from_dict({"af_coverage": {}, "result": {}})
     assert "0 steps" not in str(bare)
     assert "not carried" in str(bare).splitlines()[0]
+
+
+def test_a_copy_sends_nobody_to_a_frame_for_rows_it_does_not_hold(kit):
+    rows = [{"subject": f"h{n}", "verdict": "ok"} for n in range(60)]
+    live = kit.ask(lambda s: s.set("verdicts", rows), result_kind="verdict/x")
+    copied = rb.Envelope.from_dict(live.to_dict())
+    assert "50 more rows: to_frame()\n" in f"{live}\n".replace(" · ", "\n")
+    assert "50 more rows: to_frame() holds 50 of 60" in str(copied)
+    assert len(copied.to_frame()) == 50
+    assert "to_frame() holds 50 of 60" in str(copied.verdicts)
