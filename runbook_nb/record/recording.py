@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import to_wire
+from runbook_nb._json import WireReport, to_wire
 from runbook_nb._records import record
 from runbook_nb._text import counted
 from runbook_nb._view import Card
@@ -53,19 +53,7 @@ class Recording(Immutable, Renderable):
     @classmethod
     def of(cls, run: Run) -> Recording:
         """Record a run."""
-        snapshot: dict[str, Any] = {"sharedState": to_wire(run.state)}
-        if not run.redactor.active:
-            # The state before anything ran; left out under a policy, which cannot vouch for it.
-            snapshot["initialState"] = {}
-        snapshot["commitLog"] = to_wire([commit.to_dict() for commit in run.commits])
-        snapshot["commitValues"] = "full"
-        subflows = subflow_results(run)
-        if subflows:
-            snapshot["subflowResults"] = subflows
-        snapshot["recorders"] = [
-            {"id": "narrative", "name": "Narrative", "data": to_wire(run.walk.to_dicts())}
-        ]
-        return cls(snapshot, [], published_structure(run.structure))
+        return recording_of(run, WireReport())
 
     def to_dict(self) -> dict[str, Any]:
         """Give exactly the three published keys."""
@@ -80,7 +68,24 @@ class Recording(Immutable, Renderable):
         )
 
 
-def subflow_results(run: Run) -> dict[str, Any]:
+def recording_of(run: Run, report: WireReport) -> Recording:
+    """Record a run, and count the values JSON cannot carry, whose type names stand for them."""
+    snapshot: dict[str, Any] = {"sharedState": to_wire(run.state, report)}
+    if not run.redactor.active:
+        # The state before anything ran; left out under a policy, which cannot vouch for it.
+        snapshot["initialState"] = {}
+    snapshot["commitLog"] = to_wire([commit.to_dict() for commit in run.commits], report)
+    snapshot["commitValues"] = "full"
+    subflows = subflow_results(run, report)
+    if subflows:
+        snapshot["subflowResults"] = subflows
+    snapshot["recorders"] = [
+        {"id": "narrative", "name": "Narrative", "data": to_wire(run.walk.to_dicts(), report)}
+    ]
+    return Recording(snapshot, [], published_structure(run.structure))
+
+
+def subflow_results(run: Run, report: WireReport) -> dict[str, Any]:
     """Give each branch's final state and commits under its path, served."""
     from runbook_nb.record.commits import commits_of
     from runbook_nb.record.shapes import facts_of, state_after
@@ -101,7 +106,7 @@ def subflow_results(run: Run) -> dict[str, Any]:
             "parentStageId": text(f"{prefix}{fan.stage.id}"),
             "status": fan.status(index),
             "treeContext": {
-                "globalContext": to_wire(state),
+                "globalContext": to_wire(state, report),
                 "history": to_wire(
                     [
                         commit.to_dict()
@@ -113,7 +118,8 @@ def subflow_results(run: Run) -> dict[str, Any]:
                             f"{path}/",
                             offset=offset,
                         )
-                    ]
+                    ],
+                    report,
                 ),
             },
         }

@@ -109,6 +109,10 @@ class Slots(Sequence[Slot], Immutable):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies, and what travels to a worker, are the slots without the record behind them.
+        return (list, (list(self),))
+
     def __repr__(self) -> str:
         statuses = self.fan_out.statuses
         return (

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._json import byte_size
-from runbook_nb._text import clip
+from runbook_nb._json import REPEATED, WireReport, byte_size
+from runbook_nb._text import clip, listed
 from runbook_nb.artifacts import (
     CHART_WALK_ARTIFACT_KIND,
     RECORDING_ARTIFACT_KIND,
@@ -19,6 +19,7 @@ from runbook_nb.artifacts import (
 )
 from runbook_nb.errors import ArtifactError, describe_error
 from runbook_nb.record.projection import ProjectedWalk
+from runbook_nb.record.recording import recording_of
 from runbook_nb.record.slots import error_words
 
 if TYPE_CHECKING:
@@ -137,9 +138,10 @@ async def mint_chart_recording(
     """
     if not ctx.has_artifacts:
         return {"recording_note": f"{RECORDING_NOTE} It was not filed: {NO_STORE}."}, ()
+    report = WireReport()
     try:
         put = recording_put_input(
-            run.recording().to_dict(),
+            recording_of(run, report).to_dict(),
             tool_call_id=ctx.call_id,
             label=policy.label or f"{tool_name} recording",
         )
@@ -171,8 +173,18 @@ async def mint_chart_recording(
         "recording_ref": ref,
         "recording_kind": RECORDING_ARTIFACT_KIND,
         "recording_bytes": stored,
-        "recording_note": RECORDING_NOTE,
+        "recording_note": RECORDING_NOTE + _replaced_words(report),
     }, swept
+
+
+def _replaced_words(report: WireReport) -> str:
+    types = [name for name in report.replaced if name != REPEATED]
+    words = ""
+    if types:
+        words += f" JSON cannot carry values of type {listed(types)}: type names stand for them."
+    if REPEATED in report.replaced:
+        words += " Of values whose keys JSON writes alike, the first stands."
+    return words
 
 
 def _reason(run: Run, error: Exception) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import runbook_nb as rb
-from runbook_nb.record.run import Run
+from runbook_nb.runbook import tickets
 from runbook_nb.runbook.tickets import mint_chart_recording
 from runbook_nb.tools import ToolContext
 
@@ -37,7 +37,7 @@ def test_case_79_the_recording_redeems_in_its_published_shape(call, kit):
 
 
 def test_case_80_off_means_no_field_no_measuring_and_no_store_call(call, kit, monkeypatch):
-    monkeypatch.setattr(Run, "recording", lambda self: 1 / 0)
+    monkeypatch.setattr(tickets, "recording_of", lambda run, report: 1 / 0)
     for option in ({}, {"recording": False}):
         envelope = call(walk=option)
         assert not [key for key in envelope["result"]["walk"] if key.startswith("recording_")]
@@ -98,15 +98,15 @@ def test_case_84_over_the_ceiling_the_walk_is_filed_and_the_recording_is_not(cal
 
 
 def test_case_85_a_snapshot_that_contains_itself_costs_the_reference_only(call, monkeypatch):
-    made = Run.recording
+    made = tickets.recording_of
 
-    def cyclic(self):
-        recording = made(self)
+    def cyclic(run, report):
+        recording = made(run, report)
         snapshot = dict(recording.snapshot)
         snapshot["loop"] = snapshot
         return rb.Recording(snapshot, [], recording.structure)
 
-    monkeypatch.setattr(Run, "recording", cyclic)
+    monkeypatch.setattr(tickets, "recording_of", cyclic)
     envelope, walk = recorded(call)
     assert [key for key in walk if key.startswith("recording_")] == ["recording_note"]
     assert "could not be serialised" in walk["recording_note"]
@@ -146,3 +146,14 @@ def test_a_store_that_answers_nonsense_costs_the_tickets_only(call):
     assert "ref" not in walk
     assert "recording_ref" not in walk
     assert envelope["result"]["rows_total"] == 3
+
+
+def test_the_note_says_what_json_could_not_carry_and_says_nothing_when_it_carried_all(kit):
+    def note(fn):
+        answer = kit.ask(fn, walk={"recording": True})
+        return answer["result"]["walk"]["recording_note"]
+
+    odd = note(lambda s: s.update({"handle": object(), "rows": {1: "a", "1": "b"}}))
+    assert "values of type object: type names stand for them" in odd
+    assert "keys JSON writes alike" in odd
+    assert note(lambda s: s.set("done", True)) == tickets.RECORDING_NOTE
