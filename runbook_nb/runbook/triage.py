@@ -123,7 +123,13 @@ def triage(
         )
     if report is not None and not isinstance(report, Mapping):
         raise DefinitionError(f"report is {report!r}, not a mapping of fields", where="report")
-    for word in () if isinstance(rank, str) else rank:
+    if not isinstance(rank, list | tuple):
+        raise DefinitionError(
+            f"rank is {rank!r}, not a list of verdict words",
+            where="rank",
+            fix="write rank=[worst, …]",
+        )
+    for word in rank:
         if word not in rules.branches:
             raise DefinitionError(
                 f"rank names {word!r}, which is no verdict of rule set {rules.name!r}",

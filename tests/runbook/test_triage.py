@@ -311,3 +311,9 @@ def test_a_verdict_that_cannot_name_a_branch_is_refused_as_a_verdict(word):
     rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, word)], "fresh")
     with pytest.raises(DefinitionError, match=r"the verdict .* cannot name a branch"):
         triage([{"host": "a", "days": 9}], rules)
+
+
+@pytest.mark.parametrize("rank", ["old", None, {"old": 1}])
+def test_a_rank_is_a_list_of_verdict_words(rank):
+    with pytest.raises(DefinitionError, match="rank is .* not a list of verdict words"):
+        triage([{"host": "a", "days": 9}], rank=rank)
