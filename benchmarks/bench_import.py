@@ -2,17 +2,20 @@
 
 Method. Each measurement is a process of its own, started alternately with a bare interpreter and
 with the standard library's json, which a reader pays anyway; figures are medians over the rounds,
-less the bare interpreter. Modules are counted, since the count is the same on every machine, and
-packages that must not be imported are looked for by name. Milliseconds gate nothing.
+less the bare interpreter. Byte code is at hand, as an installed package has it. Modules are
+counted, since the count is the same on every machine, and packages that must not be imported are
+looked for by name. Milliseconds gate nothing.
 The exit status is 1 when a package is imported that must not be.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from time import perf_counter
 
 from _measure import machine, table
@@ -32,7 +35,7 @@ posture = rb.RuleSet("health-signal", "v1", rules=[
     rb.Rule({"age_days": {"gt": 7}}, then="unprotected", label="older than 7 days"),
 ], default=rb.Default("protected", label="within 7 days"))
 envelope = rb.triage(rows, posture, subject="subject", source="rows, 50")
-shown = str(envelope)
+shown = envelope._repr_mimebundle_()
 """
 
 PROGRAMS = {
@@ -48,23 +51,34 @@ PROGRAMS = {
 COUNT = "\nimport sys; loaded = sorted(sys.modules); import json; print(json.dumps(loaded))"
 
 
-def run(program: str) -> str:
+def run(program: str, cache: str) -> str:
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        env=env | {"PYTHONPYCACHEPREFIX": cache},
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
 
 
 def main() -> int:
+    with tempfile.TemporaryDirectory() as cache:
+        return measured(cache)
+
+
+def measured(cache: str) -> int:
     print(f"import, {machine()}, {ROUNDS} processes each\n")
     seconds: dict[str, list[float]] = {name: [] for name in PROGRAMS}
+    loaded = {
+        name: set(json.loads(run(p + COUNT, cache).splitlines()[-1]))
+        for name, p in PROGRAMS.items()
+    }
     for _ in range(ROUNDS):
         for name, program in PROGRAMS.items():
             start = perf_counter()
-            run(program)
+            run(program, cache)
             seconds[name].append(perf_counter() - start)
-    loaded = {
-        name: set(json.loads(run(p + COUNT).splitlines()[-1])) for name, p in PROGRAMS.items()
-    }
     bare, base = statistics.median(seconds["bare interpreter"]), loaded["bare interpreter"]
     rows = []
     for name in PROGRAMS:

@@ -95,6 +95,8 @@ def draw(flow: Flow) -> Drawing:
 
 
 def _drawn(flow: Flow, whole: Graph) -> Drawing:
+    if settings.layout == "none":  # which can be said without writing the chart down
+        return Drawing(alt=_alt(flow), note=lay_out("").note)
     graph, folded = fold(whole)
     drawing, said = Drawing(), ""
     for turned, look, left_out in _looks(graph):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, NamedTuple
 
+from runbook_nb.render.markup import Html
 from runbook_nb.render.static import shipped
 
 #: Fill of what was judged, in both themes; white stands on it.
@@ -97,8 +98,7 @@ _TILE: Final = (
 _PLAIN_LIST: Final = "list-style:none;margin:0;padding:0"
 _UNFLOATED: Final = "float:none;width:auto;margin:0;padding:0;font-weight:400"
 
-#: Inline styles by what they are on.
-STYLES: Final = {
+_STYLES: Final = {
     "root": "max-width:880px;box-sizing:border-box;padding:16px 20px 14px;font-size:13px;"
     "line-height:20px",
     "eyebrow": f"font-size:12px;line-height:18px;opacity:{DIM}",
@@ -159,6 +159,8 @@ STYLES: Final = {
     "branches": f"{_PLAIN_LIST};padding:0 0 0 2px",
     "step": "margin:0;padding:2px 0",
 }
+#: Inline styles by what they are on. None has a sign in it that would have to be escaped.
+STYLES: Final = {place: Html(style) for place, style in _STYLES.items()}
 #: The line under a ledger's words.
 RAILS: Final = {
     style: f"list-style:none;margin:2px 0 0 4px;padding:0 0 0 24px;border-left:2px {line} {LINE}"

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from importlib import import_module
 
+import pytest
+
 import runbook_nb
 
 MOST_MODULES = 120
+MOST_FOR_AN_ANSWER = 330
 LEFT_ALONE = {
     *("IPython", "anywidget", "asyncio", "graphviz", "ipywidgets", "jinja2", "nbformat", "numpy"),
     *("pandas", "pydantic", "rich", "tqdm", "typer", "yaml"),
@@ -38,6 +41,46 @@ def test_importing_the_package_imports_nothing_heavy():
 
 def test_importing_the_package_brings_in_few_modules():
     assert len(brought_in()) <= MOST_MODULES
+
+
+FIRST_ANSWER = """
+import sys
+before = set(sys.modules)
+import runbook_nb as rb
+rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], "fresh")
+rows = [{"host": f"h{n}", "days": n} for n in range(50)]
+shown, _ = rb.triage(rows, rules, subject="host", source="inventory")._repr_mimebundle_()
+assert set(shown) == {"text/plain", "text/html"}
+import json
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+@pytest.fixture(scope="module")
+def of_the_first_answer():
+    """List the modules that a first answer, shown as text, HTML and picture, brings in."""
+    probe = subprocess.run(
+        [sys.executable, "-c", FIRST_ANSWER], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(probe.stdout))
+
+
+def test_the_first_answer_brings_in_only_what_draws_and_runs_it(of_the_first_answer):
+    packages = {name.partition(".")[0] for name in of_the_first_answer}
+    assert packages & LEFT_ALONE <= {"asyncio", "graphviz"}
+    assert packages & {"markupsafe", "email", "http", "secrets", "random", "zipfile"} == set()
+
+
+def test_the_first_answer_leaves_what_is_dear_in_the_standard_library_alone(of_the_first_answer):
+    dear = {"importlib.metadata", "importlib.resources", "urllib.request", "xml.sax"}
+    dear |= {"tempfile", "shutil", "difflib", "csv", "uuid"}
+    assert dear & of_the_first_answer == set()
+
+
+def test_the_first_answer_brings_in_few_modules(of_the_first_answer):
+    assert len(of_the_first_answer) <= MOST_FOR_AN_ANSWER
+    own = {name for name in of_the_first_answer if name.startswith("runbook_nb")}
+    assert not any(name.startswith(("runbook_nb.share", "runbook_nb.cli")) for name in own)
 
 
 def test_every_module_can_be_imported():
