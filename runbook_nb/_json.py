@@ -225,13 +225,10 @@ def _wire_float(value: float) -> float | str | None:
 
 def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
     if isinstance(value, Mapping):
-        wire: dict[str, Any] = {}
-        for key, item in value.items():
-            word = wire_key(key, report)
-            if word in wire:  # 1 and "1" are one key in JSON: the first stays, the loss is counted
-                report.replaced[REPEATED] = report.replaced.get(REPEATED, 0) + 1
-            else:
-                wire[word] = _wire(item, report, path)
+        wire = {wire_key(k, report): _wire(v, report, path) for k, v in value.items()}
+        lost = len(value) - len(wire)
+        if lost > 0:  # 1 and "1" are one key in JSON: the last stays, the loss is counted
+            report.replaced[REPEATED] = report.replaced.get(REPEATED, 0) + lost
         return wire
     if isinstance(value, Set):
         items = [_wire(item, report, path) for item in value]

@@ -146,7 +146,7 @@ def _replaced(replaced: Mapping[str, int]) -> Iterator[Item]:
         if name == REPEATED:
             yield Item(
                 f"{times} value(s) whose key the answer writes like another's",
-                "names are text in JSON, where 1 and '1' are one; of such values the first stays",
+                "names are text in JSON, where 1 and '1' are one; of such values the last stays",
             )
             continue
         yield Item(

@@ -183,7 +183,7 @@ def _replaced_words(report: WireReport) -> str:
     if types:
         words += f" JSON cannot carry values of type {listed(types)}: type names stand for them."
     if REPEATED in report.replaced:
-        words += " Of values whose keys JSON writes alike, the first stands."
+        words += " Of values whose keys JSON writes alike, the last stands."
     return words
 
 

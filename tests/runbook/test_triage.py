@@ -315,5 +315,5 @@ def test_a_verdict_that_cannot_name_a_branch_is_refused_as_a_verdict(word):
 
 @pytest.mark.parametrize("rank", ["old", None, {"old": 1}])
 def test_a_rank_is_a_list_of_verdict_words(rank):
-    with pytest.raises(DefinitionError, match="rank is .* not a list of verdict words"):
+    with pytest.raises(DefinitionError, match=r"rank is .* not a list of verdict words"):
         triage([{"host": "a", "days": 9}], rank=rank)
