@@ -351,6 +351,26 @@ def test_a_stop_set_from_another_thread_ends_a_waiting_stage():
     assert run.ended_at["stage_id"] == "s0"
 
 
+def test_a_task_whose_run_was_stopped_or_timed_out_is_not_left_cancelled():
+    async def main():
+        stop = Stop()
+
+        async def wait(scope):
+            asyncio.get_running_loop().call_soon(stop.set)
+            await forever(scope)
+
+        for chart, options, error in (
+            (chart_of(wait), {"signal": stop}, RunCancelled),
+            (chart_of(forever), {"limits": Limits(seconds=0.01)}, LimitReached),
+        ):
+            with pytest.raises(error):
+                await chart.run(**options)
+            assert asyncio.current_task().cancelling() == 0
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
 def test_a_stop_that_is_never_set_changes_nothing_and_is_forgotten():
     stop = Stop()
     assert chart_of(lambda s: 5).run_sync(signal=stop).result == 5

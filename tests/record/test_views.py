@@ -225,6 +225,14 @@ def test_a_commit_is_the_net_change_of_one_stage():
     }
 
 
+def test_a_list_that_grows_over_stages_is_in_each_commit_as_it_was_then():
+    builder = flow_chart("c", lambda s: s.append("xs", 0), id="a")
+    for n in (1, 2):
+        builder.add_function(f"S{n}", lambda s, n=n: s.append("xs", n), id=f"s{n}")
+    commits = builder.build().run_sync().commits
+    assert [commit.values["xs"] for commit in commits] == [[0], [0, 1], [0, 1, 2]]
+
+
 def test_true_is_no_one_and_objects_that_do_not_compare_are_changed():
     import numpy as np
 
