@@ -205,7 +205,7 @@ def _group(line: Line, columns: int) -> Html:
 def _box(box: Box, line: Line, *, inset: bool) -> Html:
     drawn = runs(box.made, box.weight)
     if box.head:
-        style = STYLES["row_head_in" if inset else "row_head"]
+        style: str = STYLES["row_head_in" if inset else "row_head"]
         if line.strong:
             style = f"{style};{STYLES['strong']}"
         return tag("th", drawn, scope="row", style=style)

@@ -24,7 +24,7 @@ from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.slots import decision_of, reason_of
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet
-from runbook_nb.runbook.fans import FanOutGroup, served_subject
+from runbook_nb.runbook.fans import FanOutGroup, served_subject, subject_reader
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
@@ -354,10 +354,14 @@ class Dossier:
                 if key is not None and key in keys:
                     found.setdefault(key, []).append(facts)
             return found
-        for place in self._items():
-            key = name_key(self._name(*place))
-            if key is not None and key in keys:
-                found.setdefault(key, []).append(self._facts(*place))
+        for group in self.fan_outs:
+            for execution, fan in enumerate(group.executions):
+                read = subject_reader(self._redactor, fan, self._column)
+                for index in range(len(fan)):
+                    key = name_key(read(index))
+                    if key is not None and key in keys:
+                        facts = self._facts(group, execution, index)
+                        found.setdefault(key, []).append(facts)
         return found
 
     def find(self, subject: Any) -> SubjectFacts:

@@ -7,7 +7,7 @@ about all of them together. Every count is one of `count_fan_out`'s.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
@@ -172,12 +172,24 @@ def served_subject(redactor: Redactor, fan: FanOut, index: int, column: str | No
     column : str, optional
         Key of the item to look under where the fan-out declared no subject key.
     """
+    return subject_reader(redactor, fan, column)(index)
+
+
+def subject_reader(
+    redactor: Redactor, fan: FanOut, column: str | None = None
+) -> Callable[[int], Any]:
+    """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
     key = fan.subject if fan.subject is not None else column
-    item = fan.items[index]
-    name = item.get(key) if isinstance(item, dict) and key is not None else fan.subject_of(index)
-    if name is not None and isinstance(item, dict) and redactor.hides_key(str(key)):
-        return PLACEHOLDER
-    return redactor.scrub(name)
+    hidden = redactor.hides_key(str(key))
+    items, scrub = fan.items, redactor.scrub
+
+    def read(index: int) -> Any:
+        item = items[index]
+        keyed = isinstance(item, dict)
+        name = item.get(key) if keyed and key is not None else fan.subject_of(index)
+        return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
+
+    return read
 
 
 def ended_as(group: FanOutGroup, *statuses: int) -> Iterator[tuple[FanOut, int]]:

@@ -5,6 +5,7 @@ Bridge layer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -49,11 +50,7 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
 
     def counts(self) -> dict[str, int]:
         """How many of the held rows have each verdict, in order of first appearance."""
-        counts: dict[str, int] = {}
-        for row in self._rows:
-            word = str(row.get("verdict"))
-            counts[word] = counts.get(word, 0) + 1
-        return counts
+        return dict(Counter(str(row.get("verdict")) for row in self._rows))
 
     def to_frame(self) -> pd.DataFrame:
         """Give the held rows as a DataFrame."""
