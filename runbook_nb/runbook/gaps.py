@@ -16,7 +16,7 @@ from runbook_nb._text import clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.redact import Redactor
-from runbook_nb.record.shapes import facts_of
+from runbook_nb.record.shapes import facts_of, work_out
 from runbook_nb.record.slots import reason_of
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
 from runbook_nb.rules.notes import notes_of
@@ -60,7 +60,7 @@ def bridge_ledger(
         Tools whose call failed and was survived, one entry per call.
     """
     return Ledger(
-        checked=list(_checked(declaration, run, rowset)),
+        checked=list(_checked(declaration, run, groups, rowset)),
         not_checked=[
             *_not_checked(declaration, run, groups, rowset),
             *_failed_calls(failed_calls),
@@ -70,11 +70,13 @@ def bridge_ledger(
     )
 
 
-def _checked(declaration: Declaration, run: Run, rowset: Rowset | None) -> Iterator[Item]:
+def _checked(
+    declaration: Declaration, run: Run, groups: Sequence[FanOutGroup], rowset: Rowset | None
+) -> Iterator[Item]:
     yield Item(
         f"the declared procedure '{run.name}' — {run.steps_executed} step(s) recorded"
         f"{_under(declaration)}",
-        None if rowset is None else f"{len(rowset.rows)} row(s), one decider pass per row",
+        None if rowset is None else _rows_words(run, groups, len(rowset.rows)),
     )
     rules = declaration.rules
     stamped = None if rules is None else (rules.name, rules.version)
@@ -89,6 +91,20 @@ def _checked(declaration: Declaration, run: Run, rowset: Rowset | None) -> Itera
                 f"values that could not be read were taken as '{on.branch}'",
                 f"declared by {of}: {on.label or 'no reason given'}",
             )
+
+
+def _rows_words(run: Run, groups: Sequence[FanOutGroup], rows: int) -> str:
+    """Say how many rows there are, and that a decider stands behind each where one does."""
+    judging = [group.counts.decided for group in groups if group.judges]
+    root = work_out(run.log, run.log.root.codes).events
+    passes = sum(judging) if judging else sum(e.code.kind in _DECIDED for e in root)
+    if passes >= rows:
+        return f"{rows} row(s), one decider pass per row"
+    return f"{rows} row(s) written by the procedure, {counted(passes, 'decider pass', 'decider passes')}"
+
+
+#: Kinds of event by which a decider chose.
+_DECIDED: Final = frozenset({"decision", "choice"})
 
 
 def _under(declaration: Declaration) -> str:

@@ -106,3 +106,17 @@ class TestLimits:
 
         with pytest.raises(rb.errors.DefinitionError, match="did you mean 'seconds'"):
             runbook(first, limits={"second": 1})
+
+
+class TestDeciderPasses:
+    def test_rows_no_decider_stands_behind_are_not_said_to_be_judged(self):
+        async def first(scope, tools):
+            scope["verdicts"] = [{"subject": "a", "verdict": "fine"}]
+
+        box = rb.Toolbox([runbook(first, result_kind="verdict/x")])
+        said = box.call_sync("survivor").ledger.checked[-1].why
+        assert said == "1 row(s) written by the procedure, 0 decider passes"
+
+    def test_rows_behind_which_a_decider_stands_are(self):
+        envelope = rb.triage(ROWS, POSTURE, subject="cluster", source="2 rows")
+        assert envelope.ledger.checked[-1].why == "2 row(s), one decider pass per row"
