@@ -100,7 +100,8 @@ def _rows_words(run: Run, groups: Sequence[FanOutGroup], rows: int) -> str:
     passes = sum(judging) if judging else sum(e.code.kind in _DECIDED for e in root)
     if passes >= rows:
         return f"{rows} row(s), one decider pass per row"
-    return f"{rows} row(s) written by the procedure, {counted(passes, 'decider pass', 'decider passes')}"
+    told = counted(passes, "decider pass", "decider passes")
+    return f"{rows} row(s) written by the procedure, {told}"
 
 
 #: Kinds of event by which a decider chose.
