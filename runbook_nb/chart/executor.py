@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
-from runbook_nb._text import did_you_mean, listed
+from runbook_nb._text import did_you_mean, listed, show
 from runbook_nb.chart.builder import declined_branch
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import run_fan_out
@@ -270,7 +270,7 @@ class Execution:
             return self.chart.structure
         from runbook_nb.chart.templates import structure_with
 
-        return structure_with(self.chart, self.templates, self.undeclared)
+        return structure_with(self.chart, self.templates, sorted(self.undeclared))
 
     # -- stages ----------------------------------------------------------------------------
 
@@ -349,7 +349,6 @@ class Execution:
             # Whatever caught the question, it was asked, and nobody has answered it.
             raise scope.stopped
         if value.__class__ in _GENERATORS:
-            value.close() if value.__class__ is GeneratorType else None
             raise ChartError(
                 f"stage {plan.ref.name!r} is a generator: its body would never run",
                 where=plan.ref.id,
@@ -506,7 +505,8 @@ class Execution:
                 f"decider {plan.ref.name!r} named no branch: no rule matched and it has no default"
             )
         else:
-            message = f"decider {plan.ref.name!r} named {answer!r}, which is none of its branches"
+            named = repr(answer) if isinstance(answer, str) else show(answer)
+            message = f"decider {plan.ref.name!r} named {named}, which is none of its branches"
         near = did_you_mean(answer, routes) if isinstance(answer, str) else None
         error = ChartError(
             message,

@@ -42,14 +42,15 @@ class InterruptSignal(RunSignal):
         self.expects = expects
 
 
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise ScopeClosed(
+        "this scope belongs to a stage that has ended, so it can no longer be used",
+        fix="do the reading and writing before the stage returns",
+    )
+
+
 class _Closed(dict[str, Any]):
     """Stands for what a scope worked on when its stage has ended: every use says so."""
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ScopeClosed(
-            "this scope belongs to a stage that has ended, so it can no longer be used",
-            fix="do the reading and writing before the stage returns",
-        )
 
     __getitem__ = __setitem__ = __delitem__ = __contains__ = __iter__ = __len__ = _refuse
     get = pop = append = extend = _refuse
@@ -142,7 +143,7 @@ class Scope(Mapping[str, Any]):
     def facts_for_rules(self) -> tuple[dict[str, Any], Callable[[Iterable[str]], None]]:
         """Give rules the raw state to read and a function that records which keys they read."""
         if self._data is _CLOSED:
-            iter(_CLOSED)
+            _refuse()
         self._growing.clear()
         return self._data, self._note_reads
 
@@ -248,7 +249,7 @@ class Scope(Mapping[str, Any]):
         In a branch of a fan-out only the branch ends.
         """
         if self._data is _CLOSED:
-            iter(_CLOSED)
+            _refuse()
         if self.stopped is None:
             self.stopped = (None if reason is None else str(reason),)
 

@@ -24,10 +24,12 @@ def structure_with(
     Where a factory gave charts of different layouts, the template is their union.
     """
     structure = chart.structure
-    # Outer fan-outs first: the inner ones live inside the templates they bring.
-    for key in sorted(templates, key=lambda key: key.count("/")):
+    # Outer fan-outs first: the inner ones live inside the templates they bring. All in an order of
+    # its own, so that who was first to be made does not show.
+    for key in sorted(templates, key=lambda key: (key.count("/"), key)):
         if structure.node(key) is not None:
-            structure = _with_templates(structure, key, templates[key].values())
+            layouts = sorted(templates[key].items(), key=lambda pair: repr(pair[0]))
+            structure = _with_templates(structure, key, [made for _, made in layouts])
     for decider, branch_id in undeclared:
         structure = _with_branch(structure, decider, branch_id)
     return structure
@@ -47,7 +49,10 @@ def _with_templates(structure: Structure, key: str, made: Iterable[Chart]) -> St
             for end in ends
             for target in after
         )
-    fresh = list({node.key: node for node in (*nodes, *reversed(nodes))}.values())
+    first_met: dict[str, StructureNode] = {}
+    for node in nodes:
+        first_met.setdefault(node.key, node)
+    fresh = list(first_met.values())
     members: dict[str, dict[str, None]] = {name: dict.fromkeys(m) for name, m in structure.groups}
     for name, inside in [*groups, (key, tuple(node.key for node in fresh))]:
         members.setdefault(name, {}).update(dict.fromkeys(inside))

@@ -55,14 +55,22 @@ def test_charts_of_different_layouts_are_joined():
         "start",
         "each",
         "each/a",
+        "each/b",
         "each/x",
         "each/y",
-        "each/b",
         "after",
     ]
     assert {("each/a", "each/x", "next"), ("each/a", "each/b", "next")} <= edges(structure)
     assert {("each/y", "after", "next"), ("each/b", "after", "next")} <= edges(structure)
     assert ("each", "after", "next") not in edges(structure)
+
+
+def test_the_order_of_the_items_does_not_show_in_the_structure():
+    def make(item, index):
+        return chain("a", "b") if item else chain("a", "x")
+
+    one, other = (fan(make, items=items).run_sync().structure for items in ((0, 1), (1, 0)))
+    assert one == other
 
 
 def test_what_differs_only_inside_a_nested_fan_out_is_joined_too():
