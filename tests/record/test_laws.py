@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import runbook_nb as rb
@@ -30,6 +30,13 @@ from runbook_nb.settings import settings as options
 RULES = rb.RuleSet(
     "size", "v1", [rb.Rule({"n": {"gt": 1}}, "big", label="more than one")], default="small"
 )
+
+
+def held(examples: int) -> settings:
+    """How often a law is tried; a busy machine is no fault of it."""
+    return settings(
+        max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 
 
 class Absent(RunSignal):
@@ -100,26 +107,31 @@ def chart_specs(faults: tuple[str, ...] = (), depth: int = 2) -> st.SearchStrate
     stage = stage_specs(faults)
     kinds = [stage, stage, st.builds(DeciderSpec, st.sampled_from([None, 0, 2, "x"]), stage)]
     if depth:
-        some = st.sampled_from([None, None, None, *faults]) if faults else st.none()
-        kinds.append(
-            st.builds(
-                FanSpec,
-                st.integers(0, 4),
-                st.integers(1, 5),
-                st.deferred(lambda: chart_specs(faults, depth - 1)),
-                st.booleans() if faults else st.just(False),
-                some.map(lambda kind: kind if kind in ("error", "signal", "interrupt") else None),
-                st.booleans(),
-                some.map(lambda kind: kind if kind in ("error", "signal", "keyboard") else None),
-                st.integers(0, 3),
-            )
-        )
+        kinds.append(fan_specs(faults, depth))
     return st.builds(ChartSpec, st.lists(st.one_of(kinds), min_size=1, max_size=3))
 
 
+def fan_specs(faults: tuple[str, ...], depth: int) -> st.SearchStrategy[FanSpec]:
+    some = st.sampled_from([None, None, None, *faults]) if faults else st.none()
+    return st.builds(
+        FanSpec,
+        st.integers(0, 4),
+        st.integers(1, 5),
+        st.deferred(lambda: chart_specs(faults, depth - 1)),
+        st.booleans() if faults else st.just(False),
+        some.map(lambda kind: kind if kind in ("error", "signal", "interrupt") else None),
+        st.booleans(),
+        some.map(lambda kind: kind if kind in ("error", "signal", "keyboard") else None),
+        st.integers(0, 3),
+    )
+
+
 def with_fan_out(faults: tuple[str, ...] = (), depth: int = 2) -> st.SearchStrategy[ChartSpec]:
-    return chart_specs(faults, depth).filter(
-        lambda spec: any(isinstance(stage, FanSpec) for stage in spec.stages)
+    def insert(spec: ChartSpec, fan: FanSpec, at: int) -> ChartSpec:
+        return ChartSpec([*spec.stages[:at], fan, *spec.stages[at:]])
+
+    return st.builds(
+        insert, chart_specs(faults, depth), fan_specs(faults, depth), st.integers(0, 3)
     )
 
 
@@ -504,7 +516,7 @@ SURE = ("error", "stop", "interrupt", "signal", "cancel", "keyboard")
 
 
 @given(chart_specs(SURE))
-@settings(max_examples=120, deadline=None)
+@held(120)
 def test_rows_are_those_an_eager_recorder_would_have_written(spec):
     expected, status = interpret(spec)
     run = run_spec(spec)
@@ -513,7 +525,7 @@ def test_rows_are_those_an_eager_recorder_would_have_written(spec):
 
 
 @given(chart_specs(SURE))
-@settings(max_examples=60, deadline=None)
+@held(60)
 def test_commits_and_state_are_those_an_eager_recorder_would_have_written(spec):
     expected, _ = interpret(spec)
     run = run_spec(spec)
@@ -529,7 +541,7 @@ def test_commits_and_state_are_those_an_eager_recorder_would_have_written(spec):
 
 
 @given(chart_specs(SURE))
-@settings(max_examples=50, deadline=None)
+@held(50)
 def test_commits_replayed_give_the_final_state(spec):
     run = run_spec(spec)
     state: dict[str, Any] = {}
@@ -595,7 +607,7 @@ def hold_the_counters_of_the_walk(run: Any) -> None:
 
 
 @given(with_fan_out(SURE))
-@settings(max_examples=60, deadline=None)
+@held(60)
 def test_the_counts_are_those_a_plain_loop_would_have_made(spec):
     expected, _ = interpret(spec)
     found = [counts.to_dict() for counts in run_spec(spec).fan_outs]
@@ -605,7 +617,7 @@ def test_the_counts_are_those_a_plain_loop_would_have_made(spec):
 
 
 @given(with_fan_out((*ORDINARY, *ENDING)), st.lists(st.integers(0, 3), min_size=1, max_size=5))
-@settings(max_examples=120, deadline=None)
+@held(120)
 def test_the_counting_law_holds_for_every_way_a_run_can_stop(spec, turns):
     for each in (None, turns):
         run = run_spec(spec, each)
@@ -619,7 +631,7 @@ ONE = ChartSpec([FanSpec(4, 3, ChartSpec([StageSpec([]), DeciderSpec(2)]))])
 
 
 @given(st.integers(0, 12))
-@settings(max_examples=13, deadline=None)
+@held(13)
 def test_the_counting_law_holds_wherever_a_task_is_cancelled_from_outside(after):
     world = World([1])
     chart = build(ONE, world)
@@ -644,7 +656,7 @@ def test_the_counting_law_holds_wherever_a_task_is_cancelled_from_outside(after)
 
 
 @given(st.integers(0, 12))
-@settings(max_examples=13, deadline=None)
+@held(13)
 def test_the_counting_law_holds_wherever_a_stop_is_set_from_outside(after):
     world = World([1])
     chart = build(ONE, world)
@@ -702,7 +714,7 @@ def everything(run: Any) -> str:
 
 
 @given(chart_specs(ORDINARY), st.lists(st.integers(0, 4), min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None)
+@held(60)
 def test_async_stages_in_any_order_give_the_bytes_of_sync_ones(spec, turns):
     assume(not has_fail_fast(spec))
     assert everything(run_spec(spec, turns)) == everything(run_spec(spec))
@@ -714,13 +726,13 @@ def has_fail_fast(spec: ChartSpec) -> bool:
 
 
 @given(chart_specs(SURE))
-@settings(max_examples=60, deadline=None)
+@held(60)
 def test_a_second_run_gives_the_same_bytes(spec):
     assert everything(run_spec(spec)) == everything(run_spec(spec))
 
 
 @given(with_fan_out(("error",)), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
+@held(60)
 def test_what_is_told_of_a_branch_does_not_depend_on_its_siblings(spec, more):
     place = next(p for p, stage in enumerate(spec.stages) if isinstance(stage, FanSpec))
     fan = spec.stages[place]
@@ -741,7 +753,7 @@ def test_what_is_told_of_a_branch_does_not_depend_on_its_siblings(spec, more):
 
 
 @given(chart_specs(SURE), st.integers(0, 60), st.integers(0, 20))
-@settings(max_examples=80, deadline=None)
+@held(80)
 def test_a_page_is_that_slice_of_the_rows(spec, start, n):
     walk = run_spec(spec).walk
     rows = list(walk)
@@ -753,8 +765,8 @@ def test_a_page_is_that_slice_of_the_rows(spec, start, n):
         assert walk[-1] == rows[-1]
 
 
-@given(chart_specs(SURE), st.data())
-@settings(max_examples=50, deadline=None)
+@given(with_fan_out(SURE), st.data())
+@held(50)
 def test_the_walk_of_one_branch_is_its_part_of_the_whole(spec, data):
     run = run_spec(spec)
     branches = list(run.walk.branches())
@@ -787,7 +799,7 @@ def test_the_walk_of_one_branch_is_its_part_of_the_whole(spec, data):
 
 
 @given(chart_specs(SURE))
-@settings(max_examples=50, deadline=None)
+@held(50)
 def test_decisions_come_in_the_order_of_their_rows(spec):
     run = run_spec(spec)
     rows = [row for row in run.walk if row.type == "condition"]
@@ -796,7 +808,7 @@ def test_decisions_come_in_the_order_of_their_rows(spec):
 
 
 @given(chart_specs(SURE), st.integers(1, 40))
-@settings(max_examples=80, deadline=None)
+@held(80)
 def test_a_walk_cut_to_a_cap_keeps_its_decisions_first_and_counts_truly(spec, cap):
     walk = run_spec(spec).walk
     rows = list(walk)

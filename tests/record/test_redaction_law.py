@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import runbook_nb as rb
@@ -19,6 +19,14 @@ from runbook_nb.chart.model import Retry
 from runbook_nb.chart.scope import interrupt
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.projection import project_walk
+
+
+def held(examples: int) -> settings:
+    """How often a law is tried; a busy machine is no fault of it."""
+    return settings(
+        max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+
 
 POLICY = rb.Redact(keys=["token"], paths=["rows[*].key", "conn.pin"], emits=["^private"])
 
@@ -273,7 +281,7 @@ def hold(secret: str, source: str, echo: str) -> None:
 
 
 @given(SECRETS, st.sampled_from(SOURCES), st.sampled_from(ECHOES))
-@settings(max_examples=50, deadline=None)
+@held(50)
 def test_a_secret_met_under_a_hidden_name_is_seen_nowhere(secret, source, echo):
     hold(clean(secret) * 3 if echo == "stage_id" else secret, source, echo)
 
