@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from runbook_nb._records import record
-
 #: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; then come outcomes
 #: that are not verdicts, results of asking (``yes`` … ``unreadable``), states of a step, and at
 #: last ``quiet``, words that are said in a low voice, and ``plain``.
@@ -64,7 +62,7 @@ Run = str | int | Data | Badge | None
 Cell = Run | tuple[Run, ...]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a `Table`.
 
@@ -88,7 +86,7 @@ class Column:
     equation: bool = False
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Heads the rows of a `Table` from ``start`` to where the next group starts.
 
@@ -110,7 +108,7 @@ class Group:
     note: Cell = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
     """A line of its own under one row of a `Table` (``evidence incomplete: whois``)."""
 
@@ -118,7 +116,7 @@ class Detail:
     text: Cell
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows under columns.
 
@@ -157,7 +155,7 @@ class Table:
     whole: bool = False
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """A term with what is said of it; None for ``detail`` says nothing of it."""
 
@@ -166,7 +164,7 @@ class Fact:
     badges: tuple[Badge, ...] = ()
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """A list of facts under a word, with its true count.
 
@@ -191,7 +189,7 @@ class Facts:
     empty: str = "none declared"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prose:
     """One sentence or short paragraph; ``tone`` says how loud it is."""
 
@@ -199,7 +197,7 @@ class Prose:
     tone: Literal["plain", "dim", "warning"] = "plain"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowLine:
     """One step of an outline: how deep it lies, then its cells.
 
@@ -213,7 +211,7 @@ class FlowLine:
     key: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphLine:
     """One line beside an edge: how many took it, why, or the author's sentence for that."""
 
@@ -221,7 +219,7 @@ class GraphLine:
     text: Cell
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
     """One node of a `Graph`.
 
@@ -248,7 +246,7 @@ class GraphNode:
     role: Role | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphEdge:
     """One edge of a `Graph`, by the keys of its nodes.
 
@@ -274,7 +272,7 @@ class GraphEdge:
     default: bool = False
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphGroup:
     """The nodes drawn inside one frame; ``parent`` is the key of the group around it, if any."""
 
@@ -283,7 +281,7 @@ class GraphGroup:
     parent: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """A flowchart as data: what there is, how it hangs together, what became of it.
 
@@ -301,7 +299,7 @@ class Graph:
     direction: Literal["TB", "LR"] = "TB"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """What ran, as an outline.
 
@@ -326,7 +324,7 @@ class Flow:
 Part = Table | Facts | Prose | Flow
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A labelled group of parts.
 
@@ -348,7 +346,7 @@ class Section:
     in_text: bool = True
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """A whole view: one headline that stands alone, then sections, then closing facts.
 

@@ -9,9 +9,8 @@ never turned into an empty slot, a failed branch or a success.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
-
-from runbook_nb._records import record
 
 #: How many links of a cause chain an error description follows.
 MAX_CAUSES = 3
@@ -20,7 +19,7 @@ MAX_CAUSES = 3
 MAX_MESSAGE = 500
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing wrong with a definition, among possibly several found together.
 

@@ -13,12 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from runbook_nb._ids import IdSource, SeededIds, random_id
-from runbook_nb._records import record
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 
@@ -33,7 +32,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """One consistent set of option values.
 

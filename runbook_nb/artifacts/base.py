@@ -13,11 +13,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar
 
 from runbook_nb._display import Renderable
-from runbook_nb._records import record
 from runbook_nb._sync import run_sync
 from runbook_nb._text import counted
 from runbook_nb._view import Card
@@ -146,7 +146,7 @@ def drive(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     raise RuntimeError("a coroutine that was said never to wait has waited")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """A row of a shelf: a ticket, and whether its payload is read as text or as bytes."""
 
@@ -176,7 +176,7 @@ class Shelf(Protocol):
         """Remove a row that is there."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """How much a scope may hold.
 

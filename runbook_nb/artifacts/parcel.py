@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._json import encode
-from runbook_nb._records import record
 from runbook_nb._text import MISSING, did_you_mean, summarize, visible
 from runbook_nb.errors import ArtifactError
 
@@ -44,7 +44,7 @@ def invalid(message: str, where: str, fix: str | None = None) -> ArtifactError:
     return ArtifactError(message, code="invalid_artifact", where=where, fix=fix)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
     """What is handed in, read and encoded: everything of a row that the store does not decide."""
 

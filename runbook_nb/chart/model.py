@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.errors import ChartError
@@ -36,7 +35,7 @@ MAX_NESTING: Final = 50
 StageFunction = Callable[..., Any]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Retry:
     """How often a stage is tried, and when again.
 
@@ -76,7 +75,7 @@ class Retry:
             )
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a run may use.
 
@@ -110,7 +109,7 @@ class Limits:
                 )
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """What every kind of stage has: an id, a name, the author's words, how it is tried."""
 
@@ -122,14 +121,14 @@ class Stage:
     blocking: bool = False
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionStage(Stage):
     """A stage that runs one function."""
 
     fn: StageFunction
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Branch(FunctionStage):
     """One way out of a decider: a stage and the word that routes to it."""
 
@@ -137,7 +136,7 @@ class Branch(FunctionStage):
     added: bool = False
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeciderStage(Stage):
     """A stage that picks one branch: by a rule set, or by what its function returns."""
 
@@ -147,7 +146,7 @@ class DeciderStage(Stage):
     default: str | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FanOutStage(Stage):
     """A stage that runs one branch chart per item, at most ``max_branches`` of them."""
 

@@ -9,11 +9,11 @@ the only place that decides when two items are the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb._text import did_you_mean, summarize, visible
 from runbook_nb.errors import DefinitionError
 
@@ -24,7 +24,7 @@ REFUSAL_MARK: Final = "Refused:"
 _KEYS: Final = ("what", "why")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Item(Immutable):
     """One piece of ground, with the reason why it is listed where it is.
 

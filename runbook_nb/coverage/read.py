@@ -7,10 +7,10 @@ nothing; reading what was recognised is lenient, since the call has already happ
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb.coverage.ledger import Ledger
 
 
@@ -49,7 +49,7 @@ def read_coverage_ledger(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value.get("af_coverage"), Mapping) else None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Declared(Immutable):
     """One boundary a value declared.
 
@@ -73,7 +73,7 @@ class Declared(Immutable):
         return {"kind": self.kind, **named, **self.ledger.lists()}
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageReading(Immutable):
     """Everything a value declared about its ground.
 

@@ -7,12 +7,11 @@ when its value differs from the one it had before the stage first touched it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._records import record
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import Event, Log, StageRef
 from runbook_nb.record.redact import Redactor
@@ -23,7 +22,7 @@ from runbook_nb.record.walk import runtime_id
 _VERBS = {"write": "set", "update": "merge", "append": "append", "delete": "delete"}
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit(Immutable):
     """What one executed stage changed.
 

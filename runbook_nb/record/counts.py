@@ -7,15 +7,15 @@ run can stop. Every number a reader sees about a fan-out comes from here.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.shapes import facts_of
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FanOutCounts(Immutable):
     """How the items of one execution of a fan-out ended.
 

@@ -9,10 +9,9 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import record
 from runbook_nb._text import counted, show
 from runbook_nb._view import (
     Badge,
@@ -132,7 +131,7 @@ def drawn_order(structure: Structure, rules_of: RulesOf) -> Iterator[StructureNo
             yield from branches
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Drawer:
     """Draws one structure with, or without, what happened to it."""
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from runbook_nb._records import record
 from runbook_nb._text import number_text
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import Redactor
@@ -33,7 +32,7 @@ from runbook_nb.rules.wording import (
 RANGE_WORDS = 3
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class ValueRange:
     """The values one condition met: the smallest and largest number, or the distinct others."""
 
@@ -64,7 +63,7 @@ class ValueRange:
         return ", ".join(parts)
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Cause:
     """One way a branch came to be taken.
 
@@ -120,7 +119,7 @@ def _met(condition: Condition, values: ValueRange) -> str:
     return f"{condition.key} {values.text} {words} {limit}"
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Overlay:
     """Counts over a structure, by node key.
 

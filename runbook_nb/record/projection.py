@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb.errors import DefinitionError
 
 #: Rows a filed walk holds at most, unless told otherwise.
@@ -63,7 +62,7 @@ class WalkRow(Immutable):
         return {name: getattr(self, name) for name in COLUMNS}
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ProjectedWalk(Immutable):
     """A walk cut to a cap, with counters that stay true.
 

@@ -8,12 +8,12 @@ is in ``snapshot``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import WireReport, to_wire
-from runbook_nb._records import record
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.record.structure import published_structure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RECORDING_KEYS: Final = ("snapshot", "events", "structure")
 
 
-@record(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Recording(Immutable, Renderable):
     """A recorded run in its published shape.
 

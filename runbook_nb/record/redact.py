@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
-from runbook_nb._records import record
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.secrets import MIN_SECRET, PLACEHOLDER, Secrets
@@ -26,7 +25,7 @@ from runbook_nb.rules.decision import Decision, Selection
 _STEP = re.compile(r"[^.\[\]]+|\[\*\]|\[\d+\]")
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Redact(Immutable):
     """What must not be seen in anything that leaves a run.
 

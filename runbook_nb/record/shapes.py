@@ -7,16 +7,16 @@ computed for those and shared by all branches that have them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb._records import record
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 
 _STATE_CODES = frozenset({"write", "update", "append", "delete"})
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ShapeFacts:
     """The facts of one shape.
 

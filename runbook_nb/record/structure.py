@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb._text import counted, show
 from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Section, verdict_role
 
@@ -29,7 +28,7 @@ NodeKind = Literal["stage", "decider", "fan_out", "branch"]
 EdgeKind = Literal["next", "branch", "default", "fan_out"]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StructureNode(Immutable):
     """One node of a procedure's graph.
 
@@ -89,7 +88,7 @@ class StructureNode(Immutable):
         return out
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StructureEdge(Immutable):
     """An edge between two nodes, by their keys; ``label`` is the branch id of a decider's edge."""
 

@@ -9,9 +9,9 @@ out, and the caller is told.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from runbook_nb._records import record
 from runbook_nb.render.cells import fit, pad, width
 
 #: Between two columns.
@@ -22,7 +22,7 @@ OUTLINE_GAP: Final = 3
 NARROWEST: Final = 6
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Grid:
     """Rows set in columns.
 

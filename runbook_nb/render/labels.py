@@ -6,9 +6,9 @@ whole in the list beside the picture.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from runbook_nb._records import record
 from runbook_nb._view import Badge, Cell, Graph, GraphEdge, GraphNode
 from runbook_nb.render.cells import cell_text, fit, run_text, runs_of, wrap
 from runbook_nb.render.theme import SIGNS
@@ -32,7 +32,7 @@ _CIRCLED: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 Weight = Literal["strong", "plain", "dim"]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """One line of text and how loud it is."""
 
@@ -40,7 +40,7 @@ class Line:
     weight: Weight
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """How much is said beside the edges.
 

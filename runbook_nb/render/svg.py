@@ -12,12 +12,11 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 from typing import Final
 
-from runbook_nb._records import record
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot
@@ -40,7 +39,7 @@ MAX_ALT: Final = 1000
 KEPT: Final = 64
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
     """A picture of a flow, or the reason there is none.
 

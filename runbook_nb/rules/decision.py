@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._records import record
 from runbook_nb._text import MISSING, visible
 from runbook_nb._view import Card
 from runbook_nb.rules.facts import FunctionRecord
@@ -138,7 +137,7 @@ class Condition(Immutable):
         return found
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class FunctionResult(Immutable):
     """What a function rule read and gave, as it may be shown.
 

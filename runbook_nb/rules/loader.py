@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import record
 from runbook_nb._text import clip, did_you_mean, visible
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.checks import at
@@ -43,7 +42,7 @@ _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0
 _SPECIAL: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Parsed:
     """Plain values, and the line of every place in them (``rules[1].when.age_days``)."""
 
@@ -155,7 +154,7 @@ class _Builder:
         found[key] = value(here)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _At:
     where: str
     line: int

@@ -7,10 +7,10 @@ built, so that everything wrong with it is said at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from runbook_nb._frozen import Immutable, freeze
-from runbook_nb._records import record
 from runbook_nb.errors import RunbookError
 
 #: A filter ``{key: {operator: threshold, ...}, ...}`` or a function of the facts.
@@ -36,7 +36,7 @@ class _Part(Immutable):
         return self
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Rule(_Part):
     """One rule: when its conditions hold, the decision takes a branch.
 
@@ -83,7 +83,7 @@ class Rule(_Part):
         return self.unit
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Default(_Part):
     """The branch taken when no rule is true, with the sentence that explains it.
 
@@ -97,7 +97,7 @@ class Default(_Part):
     label: str | None = None
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Unreadable(_Part):
     """The branch taken when a rule needs a value that cannot be read.
 
@@ -111,7 +111,7 @@ class Unreadable(_Part):
     label: str | None = None
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Outside(_Part):
     """Ground the rules do not cover: a subject that matches is declined before any rule.
 

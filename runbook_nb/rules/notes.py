@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb._text import MISSING, listed, visible
 from runbook_nb.rules.decision import Hider
 from runbook_nb.rules.kinds import (
@@ -57,7 +56,7 @@ _SIDES: Final = {
 }
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Note(Immutable):
     """Something a run shows about one condition.
 
@@ -89,7 +88,7 @@ class _Place(NamedTuple):
     number: int
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Seen:
     """What was seen of one condition so far."""
 

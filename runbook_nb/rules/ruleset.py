@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
-from runbook_nb._records import record
 from runbook_nb._text import visible
 from runbook_nb._view import Card
 from runbook_nb.errors import Problem, RuleError
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 
 
-@record(frozen=True, slots=True, init=False, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class RuleSet(Renderable, Immutable):
     """Rules tried in order: the first one that is true, or cannot be read, decides.
 

@@ -8,10 +8,9 @@ is named only when it is certain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runbook_nb._records import record
 from runbook_nb._text import MISSING
 from runbook_nb.rules.kinds import YES, compare_numbers, kind_of, same
 from runbook_nb.rules.model import Rule
@@ -52,7 +51,7 @@ def shadowed(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return found
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Known:
     """What the true conditions of one key say about its value."""
 

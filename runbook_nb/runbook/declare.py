@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._records import record
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
@@ -32,7 +31,7 @@ DEFAULT_RECORDING_MAX_BYTES: Final = 5_000_000
 RunbookProcedure = Callable[[Any], Procedure]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RunbookRules(Immutable):
     """The stamp an answer carries: which rules judged, in which version.
 
@@ -46,7 +45,7 @@ class RunbookRules(Immutable):
     version: str
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingOptions(Immutable):
     """How the run's own recording is filed beside the walk.
 
@@ -62,7 +61,7 @@ class RecordingOptions(Immutable):
     max_bytes: int = DEFAULT_RECORDING_MAX_BYTES
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WalkOptions(Immutable):
     """How the walk is filed.
 
@@ -78,7 +77,7 @@ class WalkOptions(Immutable):
     recording: RecordingOptions | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration(Immutable):
     """A checked runbook declaration."""
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import canonical, to_wire
-from runbook_nb._records import record
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
@@ -43,7 +42,7 @@ class NotCarried(RunbookError, LookupError):
     code = "not_carried"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToldDecision(Immutable):
     """A decision of which only the words are carried, as when a rule is a function.
 
@@ -118,7 +117,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 

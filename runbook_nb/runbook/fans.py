@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._records import record
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SUMMED: Final = ("items", "ok", "failed", "not_reached", "past_cap", "decided", "undecided")
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FanOutGroup(Immutable):
     """All executions of one fan-out.
 

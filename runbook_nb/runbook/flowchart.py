@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import encode, to_wire
-from runbook_nb._records import record
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.kept import KeptRecords
@@ -23,7 +23,7 @@ from runbook_nb.runbook.declare import as_kept, as_recorders, input_schema_of
 from runbook_nb.tools import Tool, ToolContext, define_tool
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Declaration(Immutable):
     """A checked declaration: whose runs are kept and watched, and how."""
 

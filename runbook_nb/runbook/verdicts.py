@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import WireReport, encode, to_wire
-from runbook_nb._records import record
 from runbook_nb._text import MISSING_CELL
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots
@@ -56,7 +55,7 @@ _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 VerdictRow = Mapping[str, Any]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts(Immutable):
     """How a runbook's verdict rows are projected.
 
@@ -84,7 +83,7 @@ class Verdicts(Immutable):
     units: Mapping[str, str] = field(default_factory=FrozenDict)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rowset(Immutable):
     """All the rows a procedure wrote that can be read, with what could not.
 

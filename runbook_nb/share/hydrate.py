@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from runbook_nb._json import canonical
-from runbook_nb._records import record
 from runbook_nb._text import clip, counted, show, visible
 from runbook_nb.errors import LoadError
 from runbook_nb.render.embed import MARK, read_embedded
@@ -27,7 +27,7 @@ MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LISTED: Final = 10
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A machine-readable form in a file.
 

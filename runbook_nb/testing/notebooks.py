@@ -11,11 +11,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import record
 from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.share.document import canonical, written
@@ -38,7 +38,7 @@ class CellFailed(RunbookError):
     code = "cell_failed"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
     """What became of a document that was executed.
 

@@ -7,11 +7,10 @@ never part of what a model is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import FrozenDict
-from runbook_nb._records import record
 from runbook_nb._stop import Stop
 from runbook_nb.artifacts import ArtifactScope, NoArtifacts
 from runbook_nb.errors import DefinitionError
@@ -45,7 +44,7 @@ def checked_call_id(given: Any) -> str:
     )
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """Whose calls these are. Artifacts filed in one session cannot be read in another.
 
@@ -93,7 +92,7 @@ def _hear_nothing(_: Any) -> None:
     """Take a fact nobody asked for."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """The surroundings of one call.
 

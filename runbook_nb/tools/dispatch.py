@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._records import record
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, did_you_mean
 from runbook_nb.artifacts import NoArtifacts
@@ -153,7 +152,7 @@ def _refuse_inner(name: Any, code: str, why: str, fix: str) -> NoReturn:
     )
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InnerCallRecord:
     """One call a procedure made to another tool.
 
@@ -220,7 +219,7 @@ def _marked(error: BaseException) -> bool:
         return False
 
 
-@record(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RecordedDispatch:
     """One run's door to other tools, and what went through it.
 

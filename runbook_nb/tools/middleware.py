@@ -6,10 +6,9 @@ Tools layer. The first middleware is outermost; results pass back through the ch
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from runbook_nb._records import record
 from runbook_nb._stop import Stop
 from runbook_nb.errors import DefinitionError
 from runbook_nb.tools.context import Session
@@ -17,7 +16,7 @@ from runbook_nb.tools.gates import settled
 from runbook_nb.tools.tool import Tool, as_arguments
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A top-level call as middleware sees it.
 

@@ -13,12 +13,11 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, Final, NoReturn
 
 from runbook_nb._json import WireReport, to_wire
-from runbook_nb._records import record
 from runbook_nb.errors import DefinitionError, Problem, ToolRefused
 from runbook_nb.tools.context import ToolContext
 
@@ -34,7 +33,7 @@ _WORDS: Final[dict[Any, str]] = {
 }
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
     """What a signature says: the schema, where the context goes, how arguments become Python.
 

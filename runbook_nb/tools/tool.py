@@ -11,13 +11,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, overload
 
 from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._records import record
 from runbook_nb._sync import run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
@@ -44,7 +43,7 @@ from runbook_nb.tools.schema import Signature, read_signature, summary_of
 Body = Callable[..., Any]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSchema:
     """What a model is told of a tool."""
 
@@ -53,7 +52,7 @@ class ToolSchema:
     input_schema: Mapping[str, Any]
 
 
-@record(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
 class Tool(Renderable):
     """A named, described callable with declared input, output and needs.
 
@@ -376,7 +375,7 @@ def _from_function(
     return define_tool(execute=body, **parts)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _FunctionBody:
     """Runs a function with named arguments in place of one mapping."""
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._records import record
 from runbook_nb._text import MISSING, clip, counted, listed, visible
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.errors import ArtifactError, Problem, ToolRefused
@@ -26,7 +26,7 @@ MAX_ROWS: Final = 200
 MAX_PAGES: Final = 50
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Fault:
     """Why one argument cannot be redeemed. ``reason`` is a published word."""
 

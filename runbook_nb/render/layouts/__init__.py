@@ -7,9 +7,9 @@ fails or that takes too long gives way to the next; nothing raises, nothing asks
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from runbook_nb._records import record
 from runbook_nb.render.layouts.base import Layout, LayoutFailed
 from runbook_nb.render.layouts.engines import DotLayout, PureLayout, PygraphvizLayout
 from runbook_nb.settings import settings
@@ -22,7 +22,7 @@ ENGINES: Final[dict[str, Layout]] = {
 HOW_TO_GET: Final = "no picture: `pip install graphviz-pure` adds what draws it"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Laid:
     """What came of laying out a graph.
 
