@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from runbook_nb._records import record
 from runbook_nb._view import (
     Badge,
     Card,
@@ -185,7 +184,7 @@ class Line:
     last: bool = False
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Rows:
     """A table's rows that stand together, in bodies that a host may stripe."""
 
@@ -408,7 +407,7 @@ def facts_parts(facts: Facts, *, labelled: bool) -> dict[str, Any]:
     }
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Step:
     """One step of an outline with those inside it."""
 
