@@ -12,13 +12,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
-from runbook_nb._text import did_you_mean
+from runbook_nb._text import did_you_mean, number_text
 from runbook_nb.errors import DefinitionError
+from runbook_nb.record.forms import OUR_NAMES, OUR_WORDS
 from runbook_nb.record.secrets import MIN_SECRET, PLACEHOLDER, Secrets
 from runbook_nb.rules.decision import Decision, Selection
 
@@ -236,13 +238,24 @@ class Redactor:
         return self._secrets.hide(text) if self._secrets else text
 
     def texts(self, value: Any) -> Any:
-        """Hide secret texts in plain data whose names are ours, not the author's."""
+        """Hide secret texts in plain data in a written form of ours.
+
+        The names of the form stay, and the words that say what something is: a secret that is
+        spelt like one of them must not make the form unreadable.
+        """
         if not self._secrets:
             return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return FrozenDict({self.texts(key): self.texts(item) for key, item in value.items()})
+            return FrozenDict(
+                {
+                    key if key in OUR_NAMES else self.texts(key): item
+                    if key in OUR_WORDS and isinstance(item, str)
+                    else self.texts(item)
+                    for key, item in value.items()
+                }
+            )
         if isinstance(value, list | tuple):
             items = map(self.texts, value)
             return tuple(items) if isinstance(value, tuple) else FrozenList(items)
@@ -263,7 +276,7 @@ class Redactor:
         if isinstance(value, bytes | bytearray):
             return PLACEHOLDER if self._secrets.are_in_bytes(bytes(value)) else value
         if value.__class__ in ATOMS:
-            return value
+            return PLACEHOLDER if self._is_secret_number(value) else value
         if isinstance(value, Mapping):
             return self._mapping(value, paths)
         serve = getattr(value, "served_by", None)
@@ -279,10 +292,21 @@ class Redactor:
             return frozenset(_hashable(self._served(item, ())) for item in value)
         return self._object(value, paths)
 
+    def _is_secret_number(self, value: Any) -> bool:
+        # A number is told by its digits: one that is a secret is hidden as the text would be.
+        return (
+            bool(self._secrets)
+            and isinstance(value, int | float | Decimal)
+            and not isinstance(value, bool)
+            and number_text(value) in self._secrets
+        )
+
     def _mapping(self, value: Mapping[Any, Any], paths: Sequence[Path]) -> FrozenDict:
         return FrozenDict(
             {
-                _hashable(self._served(key, ())): self._entry(str(key), item, paths)
+                key if key in OUR_NAMES else _hashable(self._served(key, ())): self._entry(
+                    str(key), item, paths
+                )
                 for key, item in value.items()
             }
         )
@@ -337,11 +361,10 @@ class Redactor:
     def _learnt(
         self, value: Any, paths: Sequence[Path], hidden: bool, any_item: bool
     ) -> Iterator[str]:
-        if isinstance(value, str):
-            if hidden and len(value) >= MIN_SECRET:
-                yield str(value.value) if isinstance(value, Enum) else value
-            return
-        if isinstance(value, bytes | bytearray) or value.__class__ in ATOMS:
+        if isinstance(value, str | bytes | bytearray) or value.__class__ in ATOMS:
+            told = _told(value) if hidden else ""
+            if len(told) >= MIN_SECRET:
+                yield told
             return
         entries = _entries(value)
         if entries is not None:
@@ -363,6 +386,15 @@ class Redactor:
             data = _as_data(value)
             if data is not None:
                 yield from self._learnt(data[0], paths, hidden, any_item)
+
+
+def _told(value: Any) -> str:
+    """Give the text by which a secret is told: its own, or the digits of a number."""
+    if isinstance(value, str):
+        return str(value.value) if isinstance(value, Enum) else value
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return number_text(value)
+    return ""
 
 
 def _entries(value: Any) -> Iterable[tuple[Any, Any]] | None:

@@ -51,6 +51,9 @@ class Secrets:
     def __bool__(self) -> bool:
         return bool(self._long or self._short)
 
+    def __contains__(self, text: str) -> bool:
+        return text in self._texts
+
     def with_more(self, texts: Iterable[str]) -> Secrets:
         """Give these and more."""
         return Secrets(self._texts | frozenset(texts))

@@ -11,6 +11,7 @@ from itertools import islice
 from math import isnan
 from typing import Any, Final
 
+from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError, RunbookError
@@ -87,16 +88,8 @@ def write_dossier(
 
 
 def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
-    """Take secret texts out of JSON values without hiding any key."""
-    if not redactor.active:
-        return value
-    if isinstance(value, str):
-        return redactor.text(value)
-    if isinstance(value, dict):
-        return {redactor.text(key): scrubbed_texts(item, redactor) for key, item in value.items()}
-    if isinstance(value, list):
-        return [scrubbed_texts(item, redactor) for item in value]
-    return value
+    """Take secret texts out of JSON values without hiding any key of ours."""
+    return thaw(redactor.texts(value)) if redactor.active else value
 
 
 def _written_source(source: RuleSource, redactor: Redactor) -> dict[str, Any]:

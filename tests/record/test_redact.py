@@ -240,10 +240,10 @@ def test_a_value_too_deep_to_look_through_is_hidden():
 # -- learning ----------------------------------------------------------------------------------
 
 
-def test_texts_of_six_characters_under_a_hidden_name_are_learnt():
+def test_texts_and_numbers_of_six_characters_under_a_hidden_name_are_learnt():
     value = {"token": {"a": ["longer", "short"], "b": 1234567}, "conn": {"pin": "secret"}, "x": "y"}
     redactor = Redactor(Redact(keys=["token"], paths=["conn.pin"]))
-    assert redactor.secrets_in(value) == {"longer", "secret"}
+    assert redactor.secrets_in(value) == {"longer", "secret", "1234567"}
     frame = pd.DataFrame({"token": ["abcdefg"]})
     assert redactor.secrets_in({"rows": frame}) == {"abcdefg"}
     assert redactor.secrets_in({"pair": Pair("abcdefg", "n")}) == {"abcdefg"}
