@@ -210,7 +210,7 @@ def _box(box: Box, line: Line, *, inset: bool) -> Html:
             style = f"{style};{STYLES['strong']}"
         return tag("th", drawn, scope="row", style=style)
     if box.right:
-        look = "cell_right"
+        look = "cell_right_tight" if box.tight else "cell_right"
     elif inset:
         look = "cell_in"
     else:

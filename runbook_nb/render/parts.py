@@ -35,6 +35,8 @@ OPEN_ROWS: Final = 10
 #: A list of facts or values up to so long stands open; one of a ledger's, other than the gaps.
 OPEN_FACTS: Final = 6
 OPEN_ITEMS: Final = 3
+#: A value without a gap that is no longer stands on one line: a date, a number, a name.
+ONE_LINE: Final = 20
 #: From so many subjects on, the outcomes are also drawn as a bar.
 BAR_FROM: Final = 10
 #: Characters of a cut text that its tooltip still gives.
@@ -161,7 +163,7 @@ def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A cell: its pieces, and whether it is a heading or set right."""
+    """A cell: its pieces, whether it is a heading or set right, and whether it may be broken."""
 
     made: list[Piece]
     right: bool = False
@@ -314,12 +316,19 @@ def _row(
             cell,
             right=column.align == "right",
             head=n == names,
-            tight=column.equation or any(piece.kind == "badge" for piece in cell),
+            tight=column.equation or _is_tight(cell),
             weight=600 if strong or not table.strong_rows else 400,
         )
         for n, (cell, column) in enumerate(zip(made, table.columns, strict=True))
     ]
     return Line(boxes, under, strong=strong, inner=bool(table.groups))
+
+
+def _is_tight(cell: list[Piece]) -> bool:
+    """Whether a cell is not broken into lines: it holds an outcome, or one short value."""
+    return any(piece.kind == "badge" for piece in cell) or (
+        len(cell) == 1 and len(cell[0].text) <= ONE_LINE and " " not in cell[0].text
+    )
 
 
 def _bodies(

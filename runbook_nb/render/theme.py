@@ -96,7 +96,9 @@ _TILE: Final = (
     "text-align:center;vertical-align:top;margin:1px 4px 0 0"
 )
 _PLAIN_LIST: Final = "list-style:none;margin:0;padding:0"
-_UNFLOATED: Final = "float:none;width:auto;margin:0;padding:0;font-weight:400"
+_UNFLOATED: Final = (
+    "float:none;width:auto;margin:0;padding:0;font-weight:400;overflow-wrap:break-word"
+)
 
 _STYLES: Final = {
     "root": "max-width:880px;box-sizing:border-box;padding:16px 20px 14px;font-size:13px;"
@@ -129,7 +131,8 @@ _STYLES: Final = {
     "head_right": "text-align:right;vertical-align:bottom;padding:2px 10px;font-size:12px;"
     f"line-height:20px;font-weight:500;border-bottom:1px solid {LINE}",
     "cell": f"text-align:left;{_CELL}",
-    "cell_right": f"text-align:right;white-space:nowrap;{_CELL}",
+    "cell_right": f"text-align:right;{_CELL}",
+    "cell_right_tight": f"text-align:right;white-space:nowrap;{_CELL}",
     "cell_tight": f"text-align:left;white-space:nowrap;{_CELL}",
     "row_head": f"text-align:left;font-weight:400;white-space:nowrap;{_CELL}",
     "row_head_in": "text-align:left;font-weight:400;white-space:nowrap;vertical-align:top;"

@@ -133,7 +133,12 @@ def parts_of(html):
     return parts
 
 
-USUAL = parts_of(render_html(card_of("us-east-2/prod/orders usual")))
+#: What harmless texts bring, short and long: how a cell's text may break depends on its length.
+USUAL = parts_of(
+    "".join(
+        render_html(card_of(word)) for word in ("us-east-2/prod/orders usual", "usual", "u" * 60)
+    )
+)
 
 
 @pytest.mark.parametrize("value", HOSTILE)

@@ -252,6 +252,26 @@ def test_rows_short_of_cells_leave_them_blank():
     )
 
 
+def style_of(text, html):
+    """Give the style of the cell that holds a text and nothing else."""
+    return re.search(rf'<td style="([^"]*)">(?:<[^>]*>)*{re.escape(text)}<', html)[1]
+
+
+def test_a_short_value_stays_on_one_line_and_a_sentence_may_break_on_either_side():
+    columns = (Column(head="name"), Column(head="expires"), Column(head="actual", align="right"))
+    words = "the block holds something other than base64"
+    rows = (
+        (data("a"), data("2029-12-06"), data(words)),
+        (data("b"), data("a whole sentence of data"), data(7)),
+    )
+    html = render_html(card_with(Table(columns=columns, rows=rows, total=2)))
+    assert "white-space:nowrap" in style_of("2029-12-06", html)
+    assert "white-space" not in style_of("a whole sentence of data", html)
+    assert "text-align:right" in style_of(words, html)
+    assert "white-space" not in style_of(words, html)
+    assert "text-align:right;white-space:nowrap" in style_of("7", html)
+
+
 def test_a_long_value_is_cut_and_its_tooltip_goes_on():
     html = render_html(card_with(Prose(text=data("x" * 1500))))
     assert f'title="{"x" * 999}…"' in html

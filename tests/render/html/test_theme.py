@@ -122,6 +122,7 @@ def test_only_hosts_that_are_dark_are_named_before_the_root():
         'body[data-jp-theme-light="false"]',
         "body.vscode-dark",
         'body[data-vscode-theme-kind*="dark"]',
+        'body[data-vscode-theme-kind="vscode-high-contrast"]',
         'html[theme="dark"]',
         'html[data-theme="dark"]',
         ".quarto-dark",
@@ -131,6 +132,18 @@ def test_only_hosts_that_are_dark_are_named_before_the_root():
 def test_the_system_theme_counts_for_whole_pages_alone():
     (block,) = re.findall(r"@media\(?[^{]*prefers-color-scheme[^{]*\{([^{]*)\{", theme.css())
     assert block == ".rbnb.rbnb-page"
+
+
+def test_wherever_the_literal_colours_change_the_scheme_of_pictures_does_too():
+    blocks = re.findall(r"\{([^{}]*--rb-bg0:[^{}]*)\}", theme.css())
+    schemes = [
+        (
+            re.search("--rb-bg0:(#[0-9a-f]+)", block)[1],
+            re.search("color-scheme:(.+?)(;|$)", block)[1],
+        )
+        for block in blocks
+    ]
+    assert sorted(schemes) == [("#212121", "dark"), ("#212121", "dark"), ("#ffffff", "light")]
 
 
 def test_the_stylesheet_is_small_and_holds_nothing_a_tag_could_end():
