@@ -15,24 +15,12 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, NoReturn
 
-from runbook_nb.errors import RunbookError
+from runbook_nb.errors import CycleError, FrozenError
 
 #: Exact types that cannot change and are kept by reference.
 ATOMS: Final[frozenset[type]] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, date, datetime, time, timedelta, Decimal}
 )
-
-
-class FrozenError(RunbookError, TypeError):
-    """Something tried to change a recorded value."""
-
-    code = "frozen_value"
-
-
-class CycleError(RunbookError, ValueError):
-    """A value contains itself, so it can neither be recorded nor written as JSON."""
-
-    code = "cyclic_value"
 
 
 def _refuse(self: Any, *_: Any, **__: Any) -> NoReturn:
@@ -188,6 +176,27 @@ def _freeze_container(value: Any, key: str, path: list[int]) -> Any:
         items = [_freeze(v, key, path) for v in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return frozenset(value)
+
+
+#: Exact types whose instances are handed out as they are: nothing in them can be changed.
+KEPT: Final = ATOMS | {FrozenDict, FrozenList, tuple, frozenset}
+
+
+def handed_out(value: Any) -> Any:
+    """Give a recorded value to somebody who might change it.
+
+    What cannot be changed is handed out as it is. A frame, an array or any other object that was
+    snapshotted when it was written is copied again, so that changing it in place does not rewrite
+    the record.
+
+    Examples
+    --------
+    >>> kept = freeze(bytearray(b"a"), "raw"); given = handed_out(kept); given += b"b"; kept
+    bytearray(b'a')
+    """
+    if value.__class__ in KEPT or isinstance(value, Immutable | Enum | dict | list | tuple):
+        return value
+    return copy.deepcopy(value)
 
 
 def thaw(value: Any) -> Any:

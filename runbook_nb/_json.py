@@ -16,21 +16,14 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from runbook_nb._frozen import CycleError
 from runbook_nb._text import duration_text
-from runbook_nb.errors import RunbookError
+from runbook_nb.errors import CycleError, JsonError
 
 #: Widest integer that is written, in bits: 4300 digits is the longest text Python makes of one.
 MAX_BITS: Final = 12_000
 
 #: Counted in place of a type name: a key that is written like one the mapping already had.
 REPEATED: Final = "repeated key"
-
-
-class JsonError(RunbookError, ValueError):
-    """JSON cannot carry a value."""
-
-    code = "not_json"
 
 
 def encode(value: Any) -> str:

@@ -187,6 +187,75 @@ class Paused(RunbookError):
         self.checkpoint = checkpoint
 
 
+class FrozenError(RunbookError, TypeError):
+    """Something tried to change a recorded value."""
+
+    code = "frozen_value"
+
+
+class CycleError(RunbookError, ValueError):
+    """A value contains itself, so it can neither be recorded nor written as JSON."""
+
+    code = "cyclic_value"
+
+
+class JsonError(RunbookError, ValueError):
+    """JSON cannot carry a value."""
+
+    code = "not_json"
+
+
+class UnknownSetting(DefinitionError, AttributeError):
+    """There is no option of that name."""
+
+    code = "unknown_setting"
+
+
+class CheckpointError(RunbookError):
+    """A paused run holds something JSON cannot carry."""
+
+    code = "cannot_checkpoint"
+
+
+class NoSuchFanOut(RunbookError, LookupError):
+    """A fan-out was asked for that did not run."""
+
+    code = "no_such_fan_out"
+
+
+class SubjectNotFound(RunbookError, LookupError):
+    """No branch, or more than one, belongs to the subject asked for."""
+
+    code = "subject_not_found"
+
+    def __init__(self, message: str = "", fix: str | None = None, **more: Any) -> None:
+        super().__init__(message, fix=fix, **more)
+
+
+class MissingKey(ChartError, KeyError):
+    """A stage read a state key that nobody wrote."""
+
+    code = "missing_key"
+
+
+class ScopeClosed(ChartError):
+    """A scope was used after its stage had ended."""
+
+    code = "scope_closed"
+
+
+class NotCarried(RunbookError, LookupError):
+    """Something was asked for that this copy of an answer does not hold."""
+
+    code = "not_carried"
+
+
+class DocumentError(RunbookError, ValueError):
+    """A notebook cannot be written, because readers would refuse or misread it."""
+
+    code = "bad_notebook"
+
+
 class RunSignal(Exception):
     """Ends the whole run from wherever it is raised; never becomes a slot or a failed branch.
 

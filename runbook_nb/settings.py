@@ -19,13 +19,7 @@ from typing import Any
 
 from runbook_nb._ids import IdSource, SeededIds, random_id
 from runbook_nb._text import did_you_mean
-from runbook_nb.errors import DefinitionError
-
-
-class UnknownSetting(DefinitionError, AttributeError):
-    """There is no option of that name."""
-
-    code = "unknown_setting"
+from runbook_nb.errors import DefinitionError, UnknownSetting
 
 
 def _now() -> datetime:

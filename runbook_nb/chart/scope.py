@@ -10,25 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, deep_merge, freeze
+from runbook_nb._frozen import ATOMS, KEPT, FrozenDict, FrozenList, deep_merge, freeze, handed_out
 from runbook_nb._text import MISSING, did_you_mean
-from runbook_nb.errors import ChartError, RunSignal
+from runbook_nb.errors import ChartError, MissingKey, RunSignal, ScopeClosed
 
 if TYPE_CHECKING:
     from runbook_nb.chart.plan import StagePlan
     from runbook_nb.record.log import Track
-
-
-class MissingKey(ChartError, KeyError):
-    """A stage read a state key that nobody wrote."""
-
-    code = "missing_key"
-
-
-class ScopeClosed(ChartError):
-    """A scope was used after its stage had ended."""
-
-    code = "scope_closed"
 
 
 class InterruptSignal(RunSignal):
@@ -119,14 +107,17 @@ class Scope(Mapping[str, Any]):
                 fix=did_you_mean(str(key), map(str, self._data))
                 or 'use scope.get("key", default) where a key may be missing',
             )
-        return value
+        return value if value.__class__ in KEPT else handed_out(value)
 
     def get(self, key: str, default: Any = None) -> Any:
         """Read a key, or give ``default`` when nobody has written it."""
         self._codes.append(self._plan.read_codes[key])
         if self._growing:
             self._growing.discard(key)
-        return self._data.get(key, default)
+        value = self._data.get(key, MISSING)
+        if value is MISSING:
+            return default
+        return value if value.__class__ in KEPT else handed_out(value)
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str):

@@ -9,20 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, thaw
-from runbook_nb._json import JsonError, WireReport, encode, to_wire
-from runbook_nb.errors import RunbookError
+from runbook_nb._json import WireReport, encode, to_wire
+from runbook_nb.errors import CheckpointError, JsonError
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
 
 #: Written into every checkpoint.
 CHECKPOINT_FORMAT: Final = "runbook_nb/checkpoint/1"
-
-
-class CheckpointError(RunbookError):
-    """A paused run holds something JSON cannot carry."""
-
-    code = "cannot_checkpoint"
 
 
 def make_checkpoint(run: Run) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from runbook_nb._text import show
-from runbook_nb.errors import RunbookError
 from runbook_nb.record.log import Event, StageRef
 from runbook_nb.record.shapes import ShapeFacts
 from runbook_nb.rules.decision import Decision
@@ -62,15 +61,6 @@ class RecordedDecision(NamedTuple):
     runtime_stage_id: str
     subject: Any
     item: int | None
-
-
-class SubjectNotFound(RunbookError, LookupError):
-    """No branch, or more than one, belongs to the subject asked for."""
-
-    code = "subject_not_found"
-
-    def __init__(self, message: str = "", fix: str | None = None, **more: Any) -> None:
-        super().__init__(message, fix=fix, **more)
 
 
 def same_subject(a: Any, b: Any) -> bool:

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
-from runbook_nb._frozen import FrozenDict
+from runbook_nb._frozen import FrozenDict, handed_out
 from runbook_nb._text import counted, did_you_mean
 from runbook_nb._view import Card
-from runbook_nb.errors import RunbookError
+from runbook_nb.errors import NoSuchFanOut
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import WIDTHS, Event, FanOut, Log, Track
 from runbook_nb.record.redact import Redact, Redactor
@@ -146,7 +146,8 @@ class Run(Renderable):
     @cached_property
     def state(self) -> Any:
         """The final state, served."""
-        return self.redactor.served(self._state)
+        state = FrozenDict({key: handed_out(value) for key, value in self._state.items()})
+        return self.redactor.served(state)
 
     @property
     def result(self) -> Any:
@@ -287,9 +288,3 @@ class Run(Renderable):
 
 def _value_at(values: Any, offset: int, event: Event) -> Any:
     return values[offset + event.at] if WIDTHS[event.code.kind] else None
-
-
-class NoSuchFanOut(RunbookError, LookupError):
-    """A fan-out was asked for that did not run."""
-
-    code = "no_such_fan_out"

@@ -39,6 +39,8 @@ class Slot(Immutable):
         Why there is no value.
     sentence : str or None
         The evidence sentence of the branch's last decision.
+    branch : str or None
+        The way that decision took: for a branch that ends in one, its verdict.
     """
 
     index: int
@@ -47,11 +49,12 @@ class Slot(Immutable):
     value: Any = None
     reason: str | None = None
     sentence: str | None = None
+    branch: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the slot as a mapping, empty facts left out."""
         out = {"index": self.index, "item": self.item, "status": self.status}
-        for name in ("value", "reason", "sentence"):
+        for name in ("value", "reason", "sentence", "branch"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
         return out
@@ -133,6 +136,7 @@ def slot_of(fan: FanOut, index: int) -> Slot:
         "ok",
         value=value_of(fan, index),
         sentence=None if decision is None else decision.sentence,
+        branch=route_of(fan, index),
     )
 
 
@@ -153,6 +157,7 @@ def served_slot(
         value=None if slot.value is None else redactor.under("value", slot.value, here, top=True),
         reason=None if slot.reason is None else redactor.text(slot.reason),
         sentence=None if decision is None else redactor.text(decision.sentence),
+        branch=None if slot.branch is None else redactor.text(slot.branch),
     )
 
 
@@ -175,6 +180,12 @@ def value_of(fan: FanOut, index: int) -> Any:
     if facts.result is not None:
         return fan.values[offset + facts.result.at]
     return state_after(facts, fan.values, offset)
+
+
+def route_of(fan: FanOut, index: int) -> str | None:
+    """Give the way a branch's last decision took; None when none was made."""
+    shape = fan.shape(index)
+    return None if shape is None else facts_of(fan.log, shape).route
 
 
 def decision_of(fan: FanOut, index: int, hide: Any = None) -> Decision | None:

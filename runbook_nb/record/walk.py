@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, overload
 from runbook_nb._display import Renderable, through
 from runbook_nb._text import did_you_mean, show
 from runbook_nb._view import Card
+from runbook_nb.errors import SubjectNotFound
 from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
 from runbook_nb.record.narrative import fork_words, row_words
 from runbook_nb.record.places import (
     Entry,
     Part,
     RecordedDecision,
-    SubjectNotFound,
     branch_path,
     runtime_id,
     same_subject,

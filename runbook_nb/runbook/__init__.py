@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runbook_nb.errors import NotCarried
 from runbook_nb.runbook.declare import (
     DEFAULT_RECORDING_MAX_BYTES,
     RecordingOptions,
@@ -11,7 +12,7 @@ from runbook_nb.runbook.declare import (
     resolve_recording_policy,
     runbook_as_tool,
 )
-from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
+from runbook_nb.runbook.dossier import Dossier, SubjectFacts
 from runbook_nb.runbook.envelope import Envelope, Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.flowchart import flowchart_as_tool

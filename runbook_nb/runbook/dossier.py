@@ -16,7 +16,7 @@ from runbook_nb._frozen import Immutable
 from runbook_nb._json import canonical, to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
-from runbook_nb.errors import RunbookError
+from runbook_nb.errors import NotCarried
 from runbook_nb.record.log import FanOut, Shape
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 
 #: Of more subjects with one name than this, none is taken for the one a row is about.
 MAX_NAMESAKES: Final = 20
-
-
-class NotCarried(RunbookError, LookupError):
-    """Something was asked for that this copy of an answer does not hold."""
-
-    code = "not_carried"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
 from runbook_nb._view import Card
 from runbook_nb.coverage import Ledger, read_coverage_ledger
-from runbook_nb.errors import LoadError
+from runbook_nb.errors import LoadError, NotCarried
 from runbook_nb.record.walk import Walk
-from runbook_nb.runbook.dossier import Dossier, NotCarried, SubjectFacts
+from runbook_nb.runbook.dossier import Dossier, SubjectFacts
 from runbook_nb.runbook.filed import FiledWalk, redeem
 from runbook_nb.runbook.table import VerdictTable
 

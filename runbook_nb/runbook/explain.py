@@ -25,13 +25,8 @@ from runbook_nb._view import (
     Table,
     verdict_role,
 )
-from runbook_nb.runbook.dossier import (
-    NotCarried,
-    SubjectFacts,
-    is_called,
-    name_key,
-    narrowed,
-)
+from runbook_nb.errors import NotCarried
+from runbook_nb.runbook.dossier import SubjectFacts, is_called, name_key, narrowed
 from runbook_nb.runbook.envelope import Envelope, Explanation
 from runbook_nb.runbook.verdicts import subject_column
 

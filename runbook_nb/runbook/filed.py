@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from runbook_nb._display import Renderable
 from runbook_nb._text import counted, show
 from runbook_nb._view import Card
+from runbook_nb.errors import NotCarried
 from runbook_nb.record.projection import COLUMNS, WalkRow
-from runbook_nb.runbook.dossier import NotCarried
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._ids import content_id
-from runbook_nb.errors import RunbookError
+from runbook_nb.errors import DocumentError
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -32,12 +32,6 @@ CELL_METADATA: Final = ("deletable", "editable", "runbook_nb", "slideshow", "tag
 
 #: Outputs that only a running kernel can draw.
 WIDGET: Final = "application/vnd.jupyter.widget-view+json"
-
-
-class DocumentError(RunbookError, ValueError):
-    """A notebook cannot be written, because readers would refuse or misread it."""
-
-    code = "bad_notebook"
 
 
 def canonical(document: Mapping[str, Any]) -> NotebookNode:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runbook_nb._frozen import FrozenError, freeze
+from runbook_nb._frozen import freeze
 from runbook_nb._json import REPEATED, WireReport, plain_scalar, to_wire
+from runbook_nb.errors import FrozenError
 
 
 def test_an_extended_number_is_the_float_it_is_nearest_to():

@@ -15,9 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runbook_nb._frozen import (
-    CycleError,
     FrozenDict,
-    FrozenError,
     FrozenList,
     Immutable,
     deep_merge,
@@ -25,6 +23,7 @@ from runbook_nb._frozen import (
     thaw,
     walk_values,
 )
+from runbook_nb.errors import CycleError, FrozenError
 
 Pair = namedtuple("Pair", "a b")
 PLAIN = st.recursive(

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runbook_nb._frozen import CycleError
-from runbook_nb._json import JsonError, WireReport, byte_size, canonical, encode, to_wire, wire_key
+from runbook_nb._json import WireReport, byte_size, canonical, encode, to_wire, wire_key
+from runbook_nb.errors import CycleError, JsonError
 
 JSON = st.recursive(
     st.none()

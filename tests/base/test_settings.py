@@ -23,10 +23,11 @@ from runbook_nb.errors import (
     Problem,
     RunbookError,
     ToolRefused,
+    UnknownSetting,
     causes_of,
     describe_error,
 )
-from runbook_nb.settings import Options, UnknownSetting, settings
+from runbook_nb.settings import Options, settings
 
 # -- options -----------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from runbook_nb._stop import Stop
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.endings import ending_of, status_of, why_not_reached
 from runbook_nb.chart.model import Limits, Retry
-from runbook_nb.chart.scope import ScopeClosed, interrupt
-from runbook_nb.errors import LimitReached, Paused, RunCancelled, RunSignal
+from runbook_nb.chart.scope import interrupt
+from runbook_nb.errors import LimitReached, Paused, RunCancelled, RunSignal, ScopeClosed
 from runbook_nb.settings import settings
 
 

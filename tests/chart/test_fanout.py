@@ -311,3 +311,32 @@ def test_layouts_differ_by_ids_names_branches_and_what_lies_inside():
     ]
     layouts = [layout_of(chart) for chart in (plain, *others)]
     assert len(set(layouts)) == len(layouts)
+
+
+def test_a_slot_names_the_way_its_branch_took():
+    def route(scope):
+        return "big" if scope.args["item"] > 2 else "small"
+
+    each = (
+        flow_chart("one", lambda scope: None, id="look")
+        .add_decider("Size", route, id="size")
+        .branch("big", lambda scope: None)
+        .branch("small", lambda scope: None)
+        .end()
+        .build()
+    )
+    chart = (
+        flow_chart("c", lambda scope: scope.set("ns", [1, 3]), id="ns")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda scope: scope["ns"],
+            branch=each,
+            max_branches=9,
+            into="o",
+        )
+        .build()
+    )
+    run = chart.run_sync()
+    assert [slot.branch for slot in run.slots("each")] == ["small", "big"]
+    assert run.slots("each")[0].to_dict()["branch"] == "small"

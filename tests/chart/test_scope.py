@@ -7,10 +7,9 @@ import json
 import pytest
 
 import runbook_nb as rb
-from runbook_nb._frozen import CycleError, FrozenError
 from runbook_nb.chart.builder import flow_chart
-from runbook_nb.chart.scope import MissingKey, Scope, ScopeClosed, interrupt
-from runbook_nb.errors import ChartError
+from runbook_nb.chart.scope import Scope, interrupt
+from runbook_nb.errors import ChartError, CycleError, FrozenError, MissingKey, ScopeClosed
 
 
 def run(*stages, args=None):
@@ -317,3 +316,20 @@ def test_interrupt_wants_the_scope_first():
     with pytest.raises(ChartError, match="needs the stage's scope first"):
         interrupt("why?", None)  # type: ignore[arg-type]
     assert issubclass(Scope, object)
+
+
+def test_changing_a_frame_that_was_read_does_not_rewrite_the_record():
+    import pandas as pd
+
+    def keep(scope):
+        scope["frame"] = pd.DataFrame({"verdict": ["old"]})
+
+    def change(scope):
+        for frame in (scope["frame"], scope.get("frame")):
+            frame.loc[0, "verdict"] = "fresh"
+
+    chart = flow_chart("c", keep, id="keep").add_function("Change", change, id="change").build()
+    run = chart.run_sync()
+    served = run.state["frame"]
+    served.loc[0, "verdict"] = "fresh"
+    assert run.commits[0].values["frame"]["verdict"].tolist() == ["old"]

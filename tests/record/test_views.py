@@ -11,11 +11,11 @@ import runbook_nb as rb
 from runbook_nb._json import encode
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.scope import interrupt
-from runbook_nb.errors import DefinitionError
-from runbook_nb.record.checkpoint import CHECKPOINT_FORMAT, CheckpointError
+from runbook_nb.errors import CheckpointError, DefinitionError, NoSuchFanOut
+from runbook_nb.record.checkpoint import CHECKPOINT_FORMAT
 from runbook_nb.record.commits import Commit
 from runbook_nb.record.kept import KeptRecords, inner_runs_of
-from runbook_nb.record.run import RUN_STATUSES, NoSuchFanOut
+from runbook_nb.record.run import RUN_STATUSES
 from runbook_nb.record.slots import Slot, error_words
 from runbook_nb.record.structure import Structure, published_structure
 
@@ -106,6 +106,7 @@ def test_there_is_one_slot_per_item(run):
             "status": "ok",
             "value": {"age": 3, "verdict": "new"},
             "sentence": "new by default of age v1: no rule fired",
+            "branch": "new",
         },
         {
             "index": 1,
@@ -113,6 +114,7 @@ def test_there_is_one_slot_per_item(run):
             "status": "ok",
             "value": {"age": 9, "verdict": "old"},
             "sentence": "old by rule 1 of age v1: age 9 > 7",
+            "branch": "old",
         },
         {
             "index": 2,

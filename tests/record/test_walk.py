@@ -6,10 +6,11 @@ import pytest
 
 import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
+from runbook_nb.errors import SubjectNotFound
 from runbook_nb.record.narrative import condition_words
 from runbook_nb.record.places import branch_path, runtime_id, same_subject
 from runbook_nb.record.projection import COLUMNS
-from runbook_nb.record.walk import SubjectNotFound, Walk
+from runbook_nb.record.walk import Walk
 
 RULES = rb.RuleSet("age", "v1", [rb.Rule({"age": {"gt": 7}}, "old")], default="new")
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runbook_nb._frozen import FrozenError, freeze
-from runbook_nb.errors import RuleError
+from runbook_nb._frozen import freeze
+from runbook_nb.errors import FrozenError, RuleError
 from runbook_nb.rules import Default, Outside, Rule, RuleSet, Unreadable, decide
 
 GOOD = Rule({"a": {"gt": 1}}, "x")

@@ -9,8 +9,7 @@ import pickle
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.errors import LoadError
-from runbook_nb.runbook import NotCarried
+from runbook_nb.errors import LoadError, NotCarried
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from runbook_nb.share.document import DocumentError, canonical, check, written
+from runbook_nb.errors import DocumentError
+from runbook_nb.share.document import canonical, check, written
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
