@@ -1,14 +1,19 @@
 """What the README says its code and its command print is what they print."""
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+import runbook_nb as rb
 from runbook_nb.examples import certificates
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+#: The picture the README shows.
+PICTURE = Path(__file__).parents[2] / "docs" / "_static" / "backup_triage.svg"
 
 #: The demonstration's output is shown as far as its first lines.
 SHOWN_LINES = 4
@@ -39,6 +44,18 @@ def test_the_demonstration_begins_as_the_readme_shows():
     assert shown.splitlines() == lines
 
 
-@pytest.mark.parametrize("word", ["to_html", "explore()", "Playbook("])
+def test_the_picture_is_the_one_that_is_drawn(capsys):
+    scope = {}
+    for code, _ in promised():
+        exec(compile(code, "README.md", "exec"), scope)  # noqa: S102 - a reader runs it too
+    with rb.settings(layout="pure"):
+        drawn = scope["box"].last_run.walk.flowchart().svg
+    assert drawn is not None
+    if os.environ.get("RUNBOOK_NB_ACCEPT"):
+        PICTURE.write_text(drawn, encoding="utf-8")
+    assert PICTURE.read_text(encoding="utf-8") == drawn
+
+
+@pytest.mark.parametrize("word", ["explore()", "Playbook("])
 def test_no_claim_is_made_of_what_does_not_exist(word):
     assert word not in README
