@@ -124,7 +124,7 @@ def table(made: Mapping[str, Any], caption: str = "", note: str = "") -> Html:
         first, *folded = made["rows"]
         out.append(_rows(made, first, caption, note))
         for rows in folded:
-            inner = _rows(made, rows, "", "")
+            inner = _rows(made, rows, "", "", rows.summary)
             out.append(_details((rows.summary, _note(rows.counts)), inner, style=STYLES["fold"]))
     if made["more"] > 0:
         out.append(_more(made))
@@ -140,7 +140,9 @@ def _more(made: Mapping[str, Any]) -> Html:
     return tag("div", *said, ".", style=BELOW)
 
 
-def _rows(made: Mapping[str, Any], rows: Rows, caption: str, note: str) -> Html:
+def _rows(
+    made: Mapping[str, Any], rows: Rows, caption: str, note: str, named: str = "Table"
+) -> Html:
     heads: list[Box] = made["heads"]
     out: list[str] = []
     if caption or note:
@@ -152,7 +154,14 @@ def _rows(made: Mapping[str, Any], rows: Rows, caption: str, note: str) -> Html:
     for body in rows.bodies:
         out.append(tag("tbody", *(_line(line, len(heads)) for line in body)))
     drawn = tag("table", *out, class_="rb-table", style=STYLES["table"])
-    return tag("div", drawn, class_="rb-wide", style=STYLES["wide"])
+    return _scrolling(drawn, caption or named, STYLES["wide"])
+
+
+def _scrolling(inner: Html, named: str, style: str) -> Html:
+    """Draw what may be wider than its host: it scrolls, also for who has only a keyboard."""
+    return tag(
+        "div", inner, class_="rb-wide", tabindex="0", role="group", aria_label=named, style=style
+    )
 
 
 def _head(head: Box) -> Html:
@@ -306,7 +315,7 @@ def _figure(made: Mapping[str, Any]) -> Html:
     if picture := made["picture"]:
         sizes = {side: str(picture[side]) for side in ("width", "height")}
         image = tag("img", src=picture["uri"], alt=picture["alt"], **sizes, style=STYLES["img"])
-        out.append(tag("div", image, class_="rb-wide", style=STYLES["picture"]))
+        out.append(_scrolling(image, "Picture", STYLES["picture"]))
     if made["key"]:
         words: list[str] = []
         for line, word in _KEY:

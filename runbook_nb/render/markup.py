@@ -18,7 +18,7 @@ class Html(str):
 
 
 #: Attributes whose names Python cannot write.
-_NAMES: Final = {"class_": "class", "aria_hidden": "aria-hidden"}
+_NAMES: Final = {"class_": "class", "aria_hidden": "aria-hidden", "aria_label": "aria-label"}
 #: Elements that hold nothing and have no end.
 _VOID: Final = frozenset({"col", "img"})
 

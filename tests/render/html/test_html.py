@@ -257,6 +257,15 @@ def style_of(text, html):
     return re.search(rf'<td style="([^"]*)">(?:<[^>]*>)*{re.escape(text)}<', html)[1]
 
 
+def test_what_may_scroll_sideways_can_be_reached_by_keyboard_and_has_a_name(monkeypatch):
+    monkeypatch.setattr(html_module, "_drawing", lambda flow: PICTURE)
+    html = render_html(ENVELOPE)
+    wide = re.findall(r'<div class="rb-wide"([^>]*)>', html)
+    assert len(wide) == 2
+    assert all('tabindex="0" role="group"' in attributes for attributes in wide)
+    assert re.findall(r'aria-label="([^"]*)"', html) == ["Verdicts", "Picture"]
+
+
 def test_a_short_value_stays_on_one_line_and_a_sentence_may_break_on_either_side():
     columns = (Column(head="name"), Column(head="expires"), Column(head="actual", align="right"))
     words = "the block holds something other than base64"

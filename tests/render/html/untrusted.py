@@ -58,6 +58,8 @@ BY_TAG = {
     "tr": "align bgcolor char charoff valign",
     "ul": "compact type",
 }
+#: What may be lost on the way to an untrusted notebook: colours, and hints for assistive software.
+HINTS = {"<style>", "aria-hidden=", "aria-label=", "role=", "tabindex="}
 
 # --- style values ------------------------------------------------------------------------------
 
