@@ -37,8 +37,9 @@ TEST := $(VENV)/.ready-test
 BENCH := $(VENV)/.ready-bench
 DOCS := $(VENV)/.ready-docs
 DEV := $(VENV)/.ready-dev
+BROWSER := $(VENV)/.ready-browser
 
-.PHONY: help demo test notebooks notebooks-check lint types layers bench docs format clean
+.PHONY: help demo test browser notebooks notebooks-check lint types layers bench docs format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile
@@ -47,7 +48,11 @@ demo: $(DEMO) ## run the demonstration
 	@"$(BIN)/runbook-nb" demo
 
 test: $(TEST) ## run the tests
-	@"$(BIN)/python" -m pytest $(ARGS)
+	@"$(BIN)/python" -m pytest --ignore=tests/browser $(ARGS)
+
+browser: $(BROWSER) ## open notebooks and pages in a real browser; needs Chromium and npm
+	@"$(BIN)/python" .ci/fetch_axe.py
+	@"$(BIN)/python" -m pytest tests/browser $(ARGS)
 
 notebooks: $(TEST) ## run the notebooks anew and write their outputs
 	@"$(BIN)/runbook-nb" notebooks $(if $(ACCEPT),--accept) $(NOTEBOOKS)
@@ -78,6 +83,7 @@ format: $(DEV) ## rewrite the code in the house style
 
 clean: ## remove the environment, caches and built files
 	@rm -rf .venv build dist runbook-nb-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .cache .shots
 	@rm -rf docs/_build docs/changelog.md docs/notebooks docs/notebooks.md
 	@find runbook_nb tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -93,6 +99,9 @@ $(DOCS): $(SETUP)
 
 $(TEST): $(SETUP)
 	$(call setup,-e ".[examples]" --group test,$@ $(DEMO))
+
+$(BROWSER): $(SETUP)
+	$(call setup,-e ".[examples]" --group browser,$@ $(TEST) $(DEMO))
 
 $(DEV): $(SETUP)
 	$(call setup,-e ".[examples]" --group dev,$@ $(TEST) $(DEMO))

@@ -134,21 +134,25 @@ def meant(chromium):
 
 @pytest.fixture(scope="session")
 def accessibility(need, request):
-    """Have axe-core look at a page; give the findings by how grave they are."""
+    """Have axe-core look at a page; give the findings by how grave they are.
+
+    Those of a page with a name are said at the end of the run.
+    """
     spec = importlib.util.spec_from_file_location("fetch_axe", ROOT / ".ci/fetch_axe.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     need(module.SCRIPT.exists(), f"axe-core ({module.SCRIPT.relative_to(ROOT)})")
     script = module.SCRIPT.read_text(encoding="utf-8")
 
-    def accessibility(page, name):
+    def accessibility(page, name=""):
         page.evaluate(script)
         found = {}
         for rule in page.evaluate("async () => (await axe.run()).violations"):
             places = ", ".join(" ".join(node["target"]) for node in rule["nodes"][:3])
             line = f"{rule['impact']}: {rule['id']} ({rule['help']}) in {name}, at {places}"
             found.setdefault(rule["impact"], []).append(line)
-            request.config.stash[FINDINGS].append(line)
+            if name:
+                request.config.stash[FINDINGS].append(line)
         return found
 
     return accessibility

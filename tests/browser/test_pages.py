@@ -58,11 +58,16 @@ def test_a_page_of_its_own_is_readable_and_accessible(tab, accessibility, file_o
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_a_narrow_page_scrolls_inside_its_tables_and_pictures_only(tab, file_of, name):
+def test_a_narrow_page_scrolls_inside_its_tables_and_pictures_only(
+    tab, accessibility, file_of, name
+):
     watched = tab(viewport=NARROW)
     watched.show(file_of(name))
     watched.shot(f"narrow_{name}", full_page=True)
     assert watched.flaws() == {}
+    found = accessibility(watched.page, f"{name}, narrow")
+    assert not found.get("critical")
+    assert not found.get("serious")
 
 
 @pytest.mark.parametrize("name", ENVELOPES)
