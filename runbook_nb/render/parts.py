@@ -325,10 +325,15 @@ def _row(
 
 
 def _is_tight(cell: list[Piece]) -> bool:
-    """Whether a cell is not broken into lines: it holds an outcome, or one short value."""
-    return any(piece.kind == "badge" for piece in cell) or (
-        len(cell) == 1 and len(cell[0].text) <= ONE_LINE and " " not in cell[0].text
-    )
+    """Whether a cell must be kept from breaking: it holds an outcome, or one short value.
+
+    A number or a plain word has no place to break at, so nothing need be said of it.
+    """
+    if any(piece.kind == "badge" for piece in cell):
+        return True
+    text = cell[0].text if len(cell) == 1 else " "
+    whole = text.isascii() and text.replace(".", "").replace("_", "").isalnum()
+    return len(text) <= ONE_LINE and " " not in text and not whole
 
 
 def _bodies(

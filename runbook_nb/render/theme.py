@@ -92,7 +92,7 @@ _CHIP: Final = (
     "font-size:13px;font-weight:600;white-space:nowrap;vertical-align:top;margin:2px 3px 2px 0"
 )
 _TILE: Final = (
-    "display:inline-block;box-sizing:border-box;width:18px;height:18px;border-radius:4px;"
+    "display:inline-block;width:18px;height:18px;border-radius:4px;"
     "text-align:center;vertical-align:top;margin:1px 4px 0 0"
 )
 _PLAIN_LIST: Final = "list-style:none;margin:0;padding:0"
@@ -194,11 +194,9 @@ def tile_style(role: str) -> str:
     """Give the inline style of the square that stands before an outcome in a row."""
     size = SIGNS[role].size
     if role in FILLS:
-        return (
-            f"{_TILE};line-height:18px;font-size:{size}px;"
-            f"background-color:{FILLS[role]};color:#ffffff"
-        )
-    return f"{_TILE};line-height:16px;font-size:{size}px;border:1px {OUTLINES[role]} {LINE}"
+        return f"{_TILE};line-height:18px;font-size:{size}px;background-color:{FILLS[role]};color:#ffffff"
+    edge = f"box-sizing:border-box;border:1px {OUTLINES[role]} {LINE}"
+    return f"{_TILE};line-height:16px;font-size:{size}px;{edge}"
 
 
 def mark_style(role: str) -> str:
