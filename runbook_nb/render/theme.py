@@ -194,7 +194,10 @@ def tile_style(role: str) -> str:
     """Give the inline style of the square that stands before an outcome in a row."""
     size = SIGNS[role].size
     if role in FILLS:
-        return f"{_TILE};line-height:18px;font-size:{size}px;background-color:{FILLS[role]};color:#ffffff"
+        return (
+            f"{_TILE};line-height:18px;font-size:{size}px;"
+            f"background-color:{FILLS[role]};color:#ffffff"
+        )
     edge = f"box-sizing:border-box;border:1px {OUTLINES[role]} {LINE}"
     return f"{_TILE};line-height:16px;font-size:{size}px;{edge}"
 

@@ -272,13 +272,16 @@ def test_a_short_value_stays_on_one_line_and_a_sentence_may_break_on_either_side
     rows = (
         (data("a"), data("2029-12-06"), data(words)),
         (data("b"), data("a whole sentence of data"), data(7)),
+        (data("c"), data("2030-01-01"), data(-7)),
     )
-    html = render_html(card_with(Table(columns=columns, rows=rows, total=2)))
+    html = render_html(card_with(Table(columns=columns, rows=rows, total=3)))
     assert "white-space:nowrap" in style_of("2029-12-06", html)
     assert "white-space" not in style_of("a whole sentence of data", html)
     assert "text-align:right" in style_of(words, html)
     assert "white-space" not in style_of(words, html)
-    assert "text-align:right;white-space:nowrap" in style_of("7", html)
+    # A number has no place to break at, unless a sign makes one.
+    assert "white-space" not in style_of("7", html)
+    assert "text-align:right;white-space:nowrap" in style_of("-7", html)
 
 
 def test_a_long_value_is_cut_and_its_tooltip_goes_on():
