@@ -90,7 +90,7 @@ def shared_desk(lab, chromium):
 
     watched = Watched(chromium, origin=lab.url, pardoned=PARDONED)
     yield Desk(lab, watched)
-    watched.context.close()
+    watched.close()
 
 
 @pytest.fixture
@@ -177,5 +177,5 @@ def tab(chromium):
     yield tab
     complaints = [line for made in opened for line in made.complaints()]
     for made in opened:
-        made.context.close()
+        made.close()
     assert not complaints, "\n".join(complaints)

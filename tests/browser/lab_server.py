@@ -24,16 +24,20 @@ SETTINGS = {
     "docmanager-extension/plugin": {"autosave": False},
     "notebook-extension/tracker": {"windowingMode": "none"},
 }
-#: What JupyterLab prints when a kernel is gone before it was asked everything.
-PARDONED = ("Could not restore the debugger state",)
+#: What JupyterLab itself stumbles over where there is no kernel, or none any more.
+PARDONED = (
+    "Could not restore the debugger state",
+    "Cannot read properties of null (reading 'kernel')",
+)
 READY = "() => window.jupyterapp?.shell.currentWidget"
 CURRENT = "window.jupyterapp.shell.currentWidget"
 IDLE = f"() => {CURRENT}?.sessionContext?.session?.kernel?.status === 'idle'"
-OPEN = """async (path) => {
-  await window.jupyterapp.commands.execute("docmanager:open", { path, factory: "Notebook" });
+OPEN = """async ([path, kernel]) => {
+  const kernelPreference = kernel ? {} : { canStart: false, shouldStart: false };
+  await window.jupyterapp.commands.execute(
+    "docmanager:open", { path, factory: "Notebook", kernelPreference });
 }"""
 RUN_ALL = "async () => { await window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
-END_KERNEL = f"async () => {{ await {CURRENT}.sessionContext.shutdown(); }}"
 #: Closed without a question, changed or not.
 CLOSE = f"""async () => {{
   const widget = {CURRENT};
@@ -94,15 +98,14 @@ class Desk:
         self.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
 
     def open(self, path, *, run=False, kernel=True):
-        """Open a notebook; run its cells, or leave it without a kernel. Say what is trusted."""
-        self.page.evaluate(OPEN, path)
-        self.page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
+        """Open a notebook, with a kernel or without; run its cells. Say what is trusted."""
+        self.page.evaluate(OPEN, [path, kernel])
         self.page.wait_for_selector(".jp-NotebookPanel .jp-OutputArea-output", state="attached")
+        if kernel:
+            self.page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
         if run:
             self.page.evaluate(RUN_ALL)
             self.page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
-        if not kernel:
-            self.page.evaluate(END_KERNEL)
         return self.page.evaluate(TRUSTED)
 
     def spread(self, width, tallest):

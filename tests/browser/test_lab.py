@@ -1,7 +1,7 @@
 """Notebooks in a real JupyterLab: as their author, a colleague and a stranger meet them.
 
-Each is opened three times: run with a living kernel, signed but with its kernel gone, and not
-signed. In both themes, what can be read must be what the file holds.
+Each is opened three times: run with a living kernel, signed but without a kernel, and neither
+signed nor with a kernel. In both themes, what can be read must be what the file holds.
 """
 
 import functools
@@ -24,7 +24,7 @@ HANDED_ON = {
     "handed_on_empty.ipynb": states.envelope_empty,
 }
 NAMES = [*(path.name for path in NOTEBOOKS), *HANDED_ON]
-WAYS = ("run", "kernel gone", "untrusted")
+WAYS = ("run", "no kernel", "untrusted")
 WIDTH = 900
 #: Pictures have limits.
 TALLEST = 12_000
@@ -61,8 +61,8 @@ def test_a_notebook_reads_alike_trusted_or_not_with_a_kernel_or_without(
     lab, desk, meant, name, way
 ):
     path = f"{way.replace(' ', '_')}/{name}"
-    lab.put(path, text_of(name), trust=way == "kernel gone")
-    trusted = desk.open(path, run=way == "run", kernel=way != "kernel gone")
+    lab.put(path, text_of(name), trust=way == "no kernel")
+    trusted = desk.open(path, run=way == "run", kernel=way == "run")
     assert all(trusted) if way != "untrusted" else not any(trusted)
 
     reads_itself = way == "run" and name in HANDED_ON

@@ -35,13 +35,17 @@ class Watched:
         self.strangers = []
         self._origin = origin
         self._pardoned = pardoned
-        self.page.on("console", self._heard)
-        self.page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
+        self.page.on("console", self._printed)
+        self.page.on("pageerror", lambda error: self._heard("uncaught", str(error)))
         self.context.route("**/*", self._asked)
 
-    def _heard(self, message):
-        if message.type == "error" and not message.text.startswith(self._pardoned):
-            self.errors.append(f"console: {message.text}")
+    def _printed(self, message):
+        if message.type == "error":
+            self._heard("console", message.text)
+
+    def _heard(self, how, text):
+        if not text.startswith(self._pardoned):
+            self.errors.append(f"{how}: {text}")
 
     def _asked(self, route, request):
         url = request.url
@@ -57,6 +61,11 @@ class Watched:
         self.errors.clear()
         self.strangers.clear()
         return made
+
+    def close(self):
+        """Close the tab, whatever it is still asking for."""
+        self.context.unroute_all(behavior="ignoreErrors")
+        self.context.close()
 
     def show(self, path):
         """Open a file of this machine, which may ask for nothing else."""
