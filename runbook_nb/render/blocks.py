@@ -29,6 +29,8 @@ BELOW: Final = f"{STYLES['quiet']};margin:6px 0 0"
 
 _KEY: Final = (("solid", "taken"), ("dashed", "no verdict reached"), ("dotted", "not taken"))
 _APART: Final = Html(" &nbsp; &nbsp;")
+#: Between a mark and its word, which may be broken further on.
+_UNBROKEN: Final = Html("&nbsp;")
 
 
 # --- runs --------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ def badge(piece: Piece, weight: int = 600) -> Html:
         return tag("span", text, style=STYLES["dim"])
     if role in SIGNS:
         word = tag("span", text, style=STYLES["faint"] if role == "idle" else None)
-        return together((sign(role, mark_style(role)), " ", word))
+        return together((sign(role, mark_style(role)), _UNBROKEN, word))
     return tag("span", text, style=LABEL_STYLE)
 
 

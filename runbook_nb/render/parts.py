@@ -37,6 +37,8 @@ OPEN_FACTS: Final = 6
 OPEN_ITEMS: Final = 3
 #: A value without a gap that is no longer stands on one line: a date, a number, a name.
 ONE_LINE: Final = 20
+#: So does what is said of a rule, up to so many characters: ``not needed``.
+ONE_LINE_SAID: Final = 12
 #: From so many subjects on, the outcomes are also drawn as a bar.
 BAR_FROM: Final = 10
 #: Characters of a cut text that its tooltip still gives.
@@ -329,8 +331,10 @@ def _is_tight(cell: list[Piece]) -> bool:
 
     A number or a plain word has no place to break at, so nothing need be said of it.
     """
-    if any(piece.kind == "badge" for piece in cell):
-        return True
+    for piece in cell:
+        if piece.kind == "badge":
+            tile = piece.role in theme.FILLS or piece.role in theme.OUTLINES
+            return tile or len(piece.text) <= ONE_LINE_SAID
     text = cell[0].text if len(cell) == 1 else " "
     whole = text.isascii() and text.replace(".", "").replace("_", "").isalnum()
     return len(text) <= ONE_LINE and " " not in text and not whole

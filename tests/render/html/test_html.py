@@ -257,6 +257,16 @@ def style_of(text, html):
     return re.search(rf'<td style="([^"]*)">(?:<[^>]*>)*{re.escape(text)}<', html)[1]
 
 
+def test_what_is_said_of_a_rule_breaks_where_it_is_long_but_not_behind_its_mark():
+    columns = (Column(head="rule"), Column(head="result"))
+    said = ("not needed", "unreadable, type_mismatch")
+    rows = tuple((data(word), Badge(word=word, role="unreadable")) for word in said)
+    html = render_html(card_with(Table(columns=columns, rows=rows, total=2)))
+    short, long = re.findall(r'<td style="([^"]*)"><span aria-hidden[^>]*>\?</span>&nbsp;', html)
+    assert "white-space:nowrap" in short
+    assert "white-space" not in long
+
+
 def test_what_may_scroll_sideways_can_be_reached_by_keyboard_and_has_a_name(monkeypatch):
     monkeypatch.setattr(html_module, "_drawing", lambda flow: PICTURE)
     html = render_html(ENVELOPE)
