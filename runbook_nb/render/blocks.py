@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb.render.markup import Html, tag, together
-from runbook_nb.render.parts import Box, Line, Piece, Rows, Step, number
+from runbook_nb.render.parts import ONE_LINE_SAID, Box, Line, Piece, Rows, Step, number
 from runbook_nb.render.theme import (
     FILLS,
     KEYS,
@@ -29,8 +29,6 @@ BELOW: Final = f"{STYLES['quiet']};margin:6px 0 0"
 
 _KEY: Final = (("solid", "taken"), ("dashed", "no verdict reached"), ("dotted", "not taken"))
 _APART: Final = Html(" &nbsp; &nbsp;")
-#: Between a mark and its word, which may be broken further on.
-_UNBROKEN: Final = Html("&nbsp;")
 
 
 # --- runs --------------------------------------------------------------------------------------
@@ -60,7 +58,11 @@ def badge(piece: Piece, weight: int = 600) -> Html:
         return tag("span", text, style=STYLES["dim"])
     if role in SIGNS:
         word = tag("span", text, style=STYLES["faint"] if role == "idle" else None)
-        return together((sign(role, mark_style(role)), _UNBROKEN, word))
+        mark = sign(role, mark_style(role))
+        if role == "idle" or len(text) <= ONE_LINE_SAID or " " not in text:
+            return together((mark, " ", word))
+        first, rest = text.split(" ", 1)  # which may be broken, but not behind its mark
+        return together((tag("span", mark, " ", first, style=STYLES["nowrap"]), " ", rest))
     return tag("span", text, style=LABEL_STYLE)
 
 
