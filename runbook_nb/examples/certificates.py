@@ -114,12 +114,10 @@ def judge_one() -> rb.Chart:
     def verdict(word: str) -> Any:
         return lambda scope: scope.set("verdict", word)
 
-    attention = rules()
     decider = rb.flow_chart("certificate", load, id="load").add_decider(
-        "Attention", rules=attention, id="attention"
+        "Attention", rules=rules(), id="attention"
     )
-    # In the order of the rule set, so that a verdict looks the same beside its rule.
-    for word in attention.branches:
+    for word in RANK:
         decider = decider.branch(word, verdict(word))
     return decider.end().build()
 
