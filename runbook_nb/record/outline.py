@@ -188,7 +188,7 @@ def walk_card(walk: Walk) -> Card:
     words = [counted(walk.steps_executed, "step")]
     if walk.only is not None:
         fan, index, _ = walk.only
-        told = show(served_subject(fan, index, walk.redactor))
+        told = show(served_subject(walk.redactor, fan, index))
         name = f"{walk.name}, {told if told != MISSING_CELL else f'item {index}'}"
     elif overlay_items:
         words.append(counted(overlay_items, "subject"))

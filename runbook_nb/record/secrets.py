@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from runbook_nb._text import visible
+from runbook_nb.rules.wording import REDACTED
 
 #: What stands for a scrubbed value, in every view.
-PLACEHOLDER: Final = "[REDACTED]"
+PLACEHOLDER: Final = REDACTED
 
 #: Secret texts of at least this many characters are scrubbed wherever they reappear. Shorter
 #: ones would blot out ordinary words.

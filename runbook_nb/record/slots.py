@@ -6,7 +6,7 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -161,14 +161,35 @@ def served_slot(
     )
 
 
-def served_subject(fan: FanOut, index: int, redactor: Redactor) -> Any:
-    """Give what names an item, as a policy lets it be seen; None when nothing does."""
-    subject = fan.subject_of(index)
-    if subject is None:
-        return None
-    if isinstance(fan.items[index], dict) and redactor.hides_key(str(fan.subject)):
-        return PLACEHOLDER
-    return redactor.scrub(subject)
+def served_subject(redactor: Redactor, fan: FanOut, index: int, column: str | None = None) -> Any:
+    """Give what names an item, as a policy lets it be seen; None when nothing does.
+
+    Parameters
+    ----------
+    redactor : Redactor
+    fan : FanOut
+    index : int
+    column : str, optional
+        Key of the item to look under where the fan-out declared no subject key.
+    """
+    return subject_reader(redactor, fan, column)(index)
+
+
+def subject_reader(
+    redactor: Redactor, fan: FanOut, column: str | None = None
+) -> Callable[[int], Any]:
+    """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
+    key = fan.subject if fan.subject is not None else column
+    hidden = redactor.hides_key(str(key))
+    items, scrub = fan.items, redactor.scrub
+
+    def read(index: int) -> Any:
+        item = items[index]
+        keyed = isinstance(item, dict)
+        name = item.get(key) if keyed and key is not None else fan.subject_of(index)
+        return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
+
+    return read
 
 
 def value_of(fan: FanOut, index: int) -> Any:

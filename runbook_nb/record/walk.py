@@ -427,7 +427,7 @@ class Walk(Sequence[WalkRow], Renderable):
             places = ", ".join(str(i) for _, i, _ in found[:10])
             return f"{len(found)} branches have subject {asked}: {places}", "add index="
         some = islice(self.branches(), 1000)
-        known = {show(served_subject(fan, i, self._redactor)) for fan, i, _ in some}
+        known = {show(served_subject(self._redactor, fan, i)) for fan, i, _ in some}
         return f"no branch has subject {asked}", did_you_mean(asked, known - {"—"})
 
     @property
@@ -446,7 +446,7 @@ class Walk(Sequence[WalkRow], Renderable):
     def _of(self, branch: tuple[FanOut, int, str] | None) -> tuple[Any, int | None]:
         if branch is None:
             return None, None
-        return served_subject(branch[0], branch[1], self._redactor), branch[1]
+        return served_subject(self._redactor, branch[0], branch[1]), branch[1]
 
     def _decisions_in(
         self, part: Part, subject: Any, item: int | None, *, deep: bool

@@ -20,10 +20,10 @@ from runbook_nb.errors import NotCarried
 from runbook_nb.record.log import FanOut, Shape
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
-from runbook_nb.record.slots import decision_of, reason_of
+from runbook_nb.record.slots import decision_of, reason_of, served_subject, subject_reader
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet
-from runbook_nb.runbook.fans import FanOutGroup, served_subject, subject_reader
+from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:

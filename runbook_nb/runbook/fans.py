@@ -7,14 +7,13 @@ about all of them together. Every count is one of `count_fan_out`'s.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FanOut, Log
-from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
 from runbook_nb.record.structure import Structure
 
@@ -159,37 +158,6 @@ def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:
         by_branch=dict(by_branch),
         **{name: sum(getattr(each, name) for each in counts) for name in _SUMMED},
     )
-
-
-def served_subject(redactor: Redactor, fan: FanOut, index: int, column: str | None = None) -> Any:
-    """Give what names an item, as a policy lets it be seen; None when nothing does.
-
-    Parameters
-    ----------
-    redactor : Redactor
-    fan : FanOut
-    index : int
-    column : str, optional
-        Key of the item to look under where the fan-out declared no subject key.
-    """
-    return subject_reader(redactor, fan, column)(index)
-
-
-def subject_reader(
-    redactor: Redactor, fan: FanOut, column: str | None = None
-) -> Callable[[int], Any]:
-    """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
-    key = fan.subject if fan.subject is not None else column
-    hidden = redactor.hides_key(str(key))
-    items, scrub = fan.items, redactor.scrub
-
-    def read(index: int) -> Any:
-        item = items[index]
-        keyed = isinstance(item, dict)
-        name = item.get(key) if keyed and key is not None else fan.subject_of(index)
-        return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
-
-    return read
 
 
 def ended_as(group: FanOutGroup, *statuses: int) -> Iterator[tuple[FanOut, int]]:

@@ -17,10 +17,10 @@ from runbook_nb.coverage import Item, Ledger
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of, work_out
-from runbook_nb.record.slots import reason_of
+from runbook_nb.record.slots import reason_of, served_subject
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
 from runbook_nb.rules.notes import notes_of
-from runbook_nb.runbook.fans import FanOutGroup, ended_as, served_subject
+from runbook_nb.runbook.fans import FanOutGroup, ended_as
 from runbook_nb.runbook.verdicts import Rowset
 
 if TYPE_CHECKING:
