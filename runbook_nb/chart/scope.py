@@ -155,8 +155,20 @@ class Scope(Mapping[str, Any]):
         if self._growing:
             self._growing.discard(key)
 
-    def set(self, key: str, value: Any) -> None:
-        """Write a key (the same as ``scope[key] = value``, for use inside an expression)."""
+    def set(self, key: str, value: Any, *, secret: bool = False) -> None:
+        """Write a key (the same as ``scope[key] = value``, for use inside an expression).
+
+        Parameters
+        ----------
+        key : str
+        value : object
+        secret : bool
+            Hide what stands under this key in every view of the run, from its beginning to its
+            end and with no policy needed; deleting the key changes nothing about that.
+        """
+        if secret:
+            # Marked first: a value that cannot be recorded is told of in an error.
+            self._codes.append(self._plan.code("secret", key))
         self[key] = value
 
     def update(self, values: Mapping[str, Any]) -> None:
