@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from runbook_nb._frozen import freeze
-from runbook_nb._json import encode
+from runbook_nb._frozen import FrozenDict
 from runbook_nb._tags import MOST_PARTS, TagError
 from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
-from runbook_nb.errors import LoadError, RunbookError
+from runbook_nb.errors import LoadError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
 from runbook_nb.record.rulebook import (
@@ -70,6 +69,28 @@ def read_log(data: Any, rules: Iterable[RuleSet] = ()) -> Log:
     []
     """
     return LogReader(data, rules).log
+
+
+def read_log_with(data: Any, rules: Iterable[RuleSet] = ()) -> tuple[Log, FrozenDict]:
+    """Read a log, and the values that `write_log` wrote beside it.
+
+    Raises
+    ------
+    LoadError
+        Something in it is wrong; ``where`` says what.
+
+    Examples
+    --------
+    >>> from runbook_nb.record.written import write_log
+    >>> read_log_with(write_log(Log(), beside={"answer": (1, 2)}))[1]
+    {'answer': (1, 2)}
+    """
+    reader = LogReader(data, rules)
+    beside = data.get("beside", {})
+    if not isinstance(beside, dict):
+        raise bad_log("is no mapping", "beside")
+    found = {name: reader.value(value, f"beside.{name}") for name, value in beside.items()}
+    return reader.log, FrozenDict(found)
 
 
 def bad_log(what: str, where: str) -> LoadError:
@@ -150,20 +171,6 @@ class LogReader:
             It is none.
         """
         return self._guarded(where, lambda: self._reader.apart(data))
-
-    def plain(self, data: Any, where: str) -> Any:
-        """Read plain JSON, in which nothing is tagged; what comes back is frozen.
-
-        Raises
-        ------
-        LoadError
-            It is none.
-        """
-        try:
-            encode(data)
-            return freeze(data, where)
-        except RunbookError as error:
-            raise bad_log(f"is no plain JSON: {error}", where) from error
 
     def _read_tables(self, data: Mapping[str, Any], live: Sequence[RuleSet]) -> None:
         log = self.log

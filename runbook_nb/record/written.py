@@ -18,7 +18,7 @@ from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
-from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log
+from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
 from runbook_nb.record.rulebook import HiddenKeys, Rulebook, hider_of
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
@@ -34,6 +34,7 @@ __all__ = [
     "Values",
     "hider_of",
     "read_log",
+    "read_log_with",
     "served_by",
     "write_log",
 ]
