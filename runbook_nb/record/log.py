@@ -45,6 +45,7 @@ class Code(NamedTuple):
 WIDTHS: Final[dict[str, int]] = {
     "stage": 0,  # a stage began
     "read": 0,
+    "secret": 0,  # the key is secret from here on
     "delete": 0,
     "write": 1,  # the new value
     "update": 1,  # the partial value merged in

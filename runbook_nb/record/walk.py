@@ -459,9 +459,10 @@ class Walk(Sequence[WalkRow], Renderable):
                 decision = Decision(
                     path, tuple(values[start : start + len(path.codes)]), self._redactor
                 )
-                ref = event.code.stage
-                name = self._redactor.text(runtime_id(prefix, ref.id, event.execution))
-                yield RecordedDecision(decision, ref, name, subject, item)
+                ref, text = event.code.stage, self._redactor.text
+                name = text(runtime_id(prefix, ref.id, event.execution))
+                served = ref._replace(id=text(ref.id), name=text(ref.name))
+                yield RecordedDecision(decision, served, name, subject, item)
             elif deep and event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
                 for index, shape in fan.begun():
@@ -472,18 +473,20 @@ class Walk(Sequence[WalkRow], Renderable):
                         yield from self._decisions_in(inside, *self._of(branch), deep=True)
 
     def rules_at(self, decider: str) -> tuple[Any, ...]:
-        """Give the rule sets that judged at a decider, by its stage id, in order of judging."""
+        """Give the rule sets that judged at a decider, by its stage id, in order; served."""
         if self._rules is None:
             found: dict[str, dict[Any, None]] = {}
             for ref, path in self.decision_paths()[0]:
                 found.setdefault(self._redactor.text(ref.id), {})[path.rules] = None
-            self._rules = {key: tuple(rules) for key, rules in found.items()}
+            self._rules = {
+                key: tuple(map(self._redactor.rules, rules)) for key, rules in found.items()
+            }
         return self._rules.get(decider, ())
 
     def decision_paths(
         self,
     ) -> tuple[list[tuple[StageRef, DecisionPath]], list[tuple[StageRef, DecisionPath]]]:
-        """Give the distinct decisions by rules, ordered by their first and by their last making."""
+        """Give the distinct decisions by rules, by their first and last making; not served."""
         first: dict[tuple[StageRef, DecisionPath], None] = {}
         last: dict[tuple[StageRef, DecisionPath], None] = {}
         for pair in self._paths_in(self._root_facts(), self._log.root.values, 0):
