@@ -52,12 +52,15 @@ class Held(NamedTuple):
         Whether the paths of a policy begin here: it is a state, an input or a part of one.
     any_item : bool
         Whether it is one item of a list that stands for all of them.
+    derived : bool
+        Whether it came about from values that are told of too, so that counting leaves it out.
     """
 
     place: str
     value: Any
     top: bool = True
     any_item: bool = False
+    derived: bool = False
 
 
 def marked_keys(log: Log) -> tuple[str, ...]:
@@ -71,12 +74,11 @@ def contents_of(run: Run) -> Iterator[Held]:
     """Yield everything a run recorded, its input and its end included."""
     args, state, result = run.raw
     yield Held("input", args)
-    # What was written is told where it was; this finds what was there before anything was.
-    yield Held("state", state)
+    yield Held("state", state, derived=True)
     if result is not None:
         yield Held("results", result)
     if run.raw_pause is not None:
-        yield Held("questions", run.raw_pause, top=False)
+        yield Held("questions", run.raw_pause, top=False, derived=True)
     yield from recorded_in(run.log)
 
 
@@ -92,7 +94,7 @@ def recorded_in(log: Log) -> Iterator[Held]:
             for item in track.items:
                 yield Held("items", {"item": item})
                 if isinstance(item, Mapping):
-                    yield Held("items", item)
+                    yield Held("items", item, derived=True)
         for index, shape in track.begun():
             yield from _values_in(log, shape.codes, track.values, track.offsets[index], tracks)
 

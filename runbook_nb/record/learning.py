@@ -8,7 +8,7 @@ texts in it are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -63,34 +63,51 @@ class Lesson:
         if isinstance(value, str | bytes | bytearray) or value.__class__ in ATOMS:
             if hidden:
                 self._tell(value)
-            return
-        entries = entries_of(value)
-        if entries is not None:
+        elif (entries := entries_of(value)) is not None:
             if value.__class__ is not dict:  # what is recorded is frozen; this was made to be read
                 self._carry(value, paths, hidden)
-            for key, item in entries:
-                word = str(key)
-                now, rest = followed(paths, word)
-                self._take(item, rest, hidden or now or self._named(word), any_item)
+            self._entries(entries, paths, hidden, any_item)
         elif isinstance(value, Decision | Selection):
             self._carry(value, (), hidden)
-            for key, item in judged_values(value.path, value.raw_values):
-                self._take({key: item}, self._top, hidden, False)
+            for judged in judged_values(value.path, value.raw_values):
+                self._entries((judged,), self._top, hidden, False)
         elif isinstance(value, Sequence | set | frozenset):
-            if isinstance(value, Immutable):
-                # Slots: what they hold was recorded when it came about; only a name hides more.
-                if hidden or paths:
-                    self._items([one.to_dict() for one in value], paths, hidden, any_item)
-                return
-            if not any_item:
-                self._carry(value, paths, hidden)
-            self._items(value, paths, hidden, any_item)
+            self._listed(value, paths, hidden, any_item)
         else:
             self._object(value, paths, hidden, any_item)
+
+    def _entries(
+        self,
+        entries: Iterable[tuple[Any, Any]],
+        paths: Sequence[Path],
+        hidden: bool,
+        any_item: bool,
+    ) -> None:
+        for key, item in entries:
+            word = str(key)
+            now, rest = followed(paths, word)
+            if self._named(word):
+                now = True
+                self._met(word)
+            elif now:
+                self._met(None)
+            self._take(item, rest, hidden or now, any_item)
+
+    def _listed(self, value: Any, paths: Sequence[Path], hidden: bool, any_item: bool) -> None:
+        if isinstance(value, Immutable):
+            # Slots: what they hold was recorded when it came about; only a name hides more.
+            if hidden or paths:
+                self._items([one.to_dict() for one in value], paths, hidden, any_item)  # type: ignore[attr-defined]
+            return
+        if not any_item:
+            self._carry(value, paths, hidden)
+        self._items(value, paths, hidden, any_item)
 
     def _items(self, items: Any, paths: Sequence[Path], hidden: bool, any_item: bool) -> None:
         for index, item in enumerate(items):
             now, rest = item_paths(paths, index, any_item=any_item)
+            if now:
+                self._met(None)
             self._take(item, rest, hidden or now, any_item)
 
     def _object(self, value: Any, paths: Sequence[Path], hidden: bool, any_item: bool) -> None:
@@ -105,6 +122,9 @@ class Lesson:
                     self._take(listed(), paths, hidden, any_item)
             else:
                 self._tell(value)
+
+    def _met(self, name: str | None) -> None:
+        """Hear of a name that is hidden, or of the end of a path; for who counts."""
 
     def _tell(self, value: Any) -> None:
         self.texts.update(text for text in told(value) if len(text) >= MIN_SECRET)

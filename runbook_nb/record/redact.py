@@ -199,6 +199,11 @@ class Redactor:
         return bool(self._secrets)
 
     @property
+    def secrets_known(self) -> int:
+        """How many different secret texts it looks for."""
+        return len(self._secrets)
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """Where the policy hides something, from the top of a state or an input."""
         return self._paths
@@ -210,6 +215,10 @@ class Redactor:
         if self._named(key) or any(path[0] == key for path in self._paths):
             return True
         return "." in key and self._hides_path(key)
+
+    def names(self, key: str) -> bool:
+        """Say whether a name is hidden by itself, whatever it stands in."""
+        return self._named(key)
 
     def _named(self, key: str) -> bool:
         if key in self._keys:

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from runbook_nb.record.commits import Commit
     from runbook_nb.record.learning import Lesson
     from runbook_nb.record.recording import Recording
+    from runbook_nb.record.redaction import RedactionReport
     from runbook_nb.record.slots import Slots
 
 #: Views that are kept once they were made.
-_SERVED: Final = ("args", "state", "walk", "fan_outs")
+_SERVED: Final = ("args", "state", "walk", "fan_outs", "redaction")
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
@@ -78,6 +79,7 @@ class Run(Renderable):
         self._error = error
         self._pause = pause
         self._ended_at = ended_at
+        self._unredacted = False
 
     # -- served views ----------------------------------------------------------------------
 
@@ -92,6 +94,46 @@ class Run(Renderable):
             paths = plain.paths if held.top else ()
             lesson.take(held.value, paths, any_item=held.any_item)
         return plain.taught(lesson)
+
+    @cached_property
+    def redaction(self) -> RedactionReport:
+        """What is hidden in the views of this run and where it was met; never what it is.
+
+        It names parts of the policy that met nothing, and says so where there is no policy.
+        """
+        from runbook_nb.record.redaction import report_of
+
+        return report_of(self, unredacted=self._unredacted)
+
+    def unredacted(self) -> Run:
+        """Give this run with nothing hidden, for those who may see everything.
+
+        It is the only way to views that hide nothing, and says so wherever it is shown. A run
+        without policy and marked keys comes back as it is.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> chart = flow_chart("c", lambda s: s.set("token", "tk-48151623"), id="a").build()
+        >>> run = chart.run_sync(redact={"keys": ["token"]})
+        >>> run.state, run.unredacted().state
+        ({'token': '[REDACTED]'}, {'token': 'tk-48151623'})
+        """
+        if not self.redactor.active:
+            return self
+        made = object.__new__(type(self))
+        made.__dict__.update(
+            {name: value for name, value in self.__dict__.items() if name not in _SERVED}
+        )
+        made.policy = None
+        made._unredacted = True
+        made.redactor = Redactor(None)
+        return made
+
+    @property
+    def is_unredacted(self) -> bool:
+        """Whether this is a view that was asked to hide nothing."""
+        return self._unredacted
 
     @property
     def name(self) -> str:
@@ -249,6 +291,11 @@ class Run(Renderable):
         self.redactor = self.redactor.taught(lesson)
         for name in _SERVED:
             self.__dict__.pop(name, None)
+
+    @property
+    def raw_structure(self) -> Structure:
+        """The structure as the author declared it; not served."""
+        return self._structure
 
     def raw_rule_sets(self) -> list[Any]:
         """Give the rule sets that judged as they are; not served."""

@@ -52,6 +52,9 @@ class Secrets:
     def __bool__(self) -> bool:
         return bool(self._long or self._short)
 
+    def __len__(self) -> int:
+        return len(self._texts)
+
     def __contains__(self, text: str) -> bool:
         return text in self._texts
 

@@ -6,7 +6,7 @@ it never raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -61,6 +61,30 @@ def _spelt(value: Any) -> tuple[str, ...]:
 
 def _inherited(kind: type, name: str) -> bool:
     return getattr(kind, name) is getattr(object, name)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in a value, names included, as far as it can be looked into.
+
+    Examples
+    --------
+    >>> list(texts_in({"a": [1, ("b",)]}))
+    ['a', '1', 'b']
+    """
+    entries = entries_of(value)
+    if entries is not None:
+        for key, item in entries:
+            yield from texts_in(key)
+            yield from texts_in(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from texts_in(item)
+    else:
+        data = None if value.__class__ in ATOMS else as_data(value)
+        if data is None:
+            yield from told(value)
+        else:
+            yield from texts_in(data[0])
 
 
 def entries_of(value: Any) -> Iterable[tuple[Any, Any]] | None:

@@ -15,7 +15,7 @@ import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -59,16 +59,37 @@ class Place:
 
 PLACES: dict[str, Place] = {}
 
+#: Not empty while a place is one inside the branch of a fan-out.
+INSIDE: list[bool] = []
+
 
 def place(
-    *seen: str, by: tuple[Any, ...] = (), values: bool = True, secret: str = SECRET
+    *seen: str,
+    by: tuple[Any, ...] = (),
+    values: bool = True,
+    secret: str = SECRET,
+    inside: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a place; ``by`` are the policies that name it besides the literal value."""
+    """Register a place.
+
+    ``by`` are the policies that name it besides the literal value. With ``inside`` it is a place
+    in the branch of a fan-out as well, and those are the outlets that show it there.
+    """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
         name = run.__name__.removeprefix("in_")
         policies = (*((VALUES,) if values else ()), *by)
         PLACES[name] = Place(name, run, policies, seen, secret)
+        if inside:
+
+            def branched(redact: Any) -> Any:
+                INSIDE.append(True)
+                try:
+                    return run(redact)
+                finally:
+                    INSIDE.pop()
+
+            PLACES[f"{name}_of_a_branch"] = Place(name, branched, policies, inside, secret)
         return run
 
     return register
@@ -554,6 +575,8 @@ def decided(
         made = made.branch(word, lambda s: None, name=name, description=described)
     if judge is not None:
         made = made.default(words[0])
+    if INSIDE:
+        return each(redact, [1, 2], chart=made.end().build())
     return done(made.end(), redact)
 
 
@@ -563,49 +586,57 @@ def ruled(*rules: Any, **more: Any) -> Any:
 
 IS_A = rb.Rule({"word": {"eq": 5}}, "a")
 EVIDENCE = ("rows", "decisions", "decision cards", "html", "recording")
+BRANCH = ("rows", "decisions", "part rows", "part card", "slots")
 
 
-@place(*EVIDENCE, by=({"keys": ["word"]},))
+@place(*EVIDENCE, by=({"keys": ["word"]},), inside=BRANCH)
 def in_actual(redact):
     return decided(redact, ruled(rb.Rule({"word": {"ne": "x"}}, "a"), default="b"), actual=SECRET)
 
 
-@place("rows", "decisions", by=({"paths": ["conn.pin"]}, {"keys": ["pin"]}))
+@place("rows", "decisions", by=({"paths": ["conn.pin"]}, {"keys": ["pin"]}), inside=("rows",))
 def in_actual_of_a_path(redact):
     rules = ruled(rb.Rule({"conn.pin": {"ne": "x"}}, "a"), default="b")
     return decided(redact, rules, extra={"conn": {"pin": SECRET}})
 
 
-@place(*EVIDENCE, by=({"keys": ["word"]},))
+@place(*EVIDENCE, by=({"keys": ["word"]},), inside=BRANCH)
 def in_threshold(redact):
     return decided(redact, ruled(rb.Rule({"word": {"ne": SECRET}}, "a"), default="b"), actual="x")
 
 
-@place("decision cards", "svg", "html", "rule sets", by=({"keys": ["word"]},))
+@place(
+    "decision cards",
+    "svg",
+    "html",
+    "rule sets",
+    by=({"keys": ["word"]},),
+    inside=("part card", "svg"),
+)
 def in_threshold_not_tried(redact):
     rules = ruled(IS_A, rb.Rule({"word": {"in": [SECRET, "y"]}}, "b"), default="b")
     return decided(redact, rules)
 
 
-@place("rows", "decisions", "svg", by=({"keys": ["word"]},), secret=str(NUMBER))
+@place("rows", "decisions", "svg", by=({"keys": ["word"]},), secret=str(NUMBER), inside=("rows",))
 def in_limit_of_numbers(redact):
     rules = ruled(rb.Rule({"word": {"between": [1, NUMBER]}}, "a"), default="b")
     return decided(redact, rules)
 
 
-@place("decisions", "html", "rule sets")
+@place("decisions", "html", "rule sets", inside=("decisions", "part card"))
 def in_rule_label(redact):
     rules = ruled(rb.Rule({"word": {"eq": 5}}, "a", label=f"is {SECRET}"), default="b")
     return decided(redact, rules)
 
 
-@place("decisions", "rule sets")
+@place("decisions", "rule sets", inside=("decisions", "part card"))
 def in_default_label(redact):
     rules = ruled(rb.Rule({"word": {"eq": 6}}, "a"), default=rb.Default("b", label=SECRET))
     return decided(redact, rules)
 
 
-@place("decisions", "rule sets")
+@place("decisions", "rule sets", inside=("decisions", "part card"))
 def in_unreadable_label(redact):
     rules = ruled(
         rb.Rule({"gone": {"eq": 6}}, "a"), unreadable=rb.Unreadable("b", label=f"no {SECRET}")
@@ -613,48 +644,48 @@ def in_unreadable_label(redact):
     return decided(redact, rules)
 
 
-@place("decisions", "rows", "decision cards", "rule sets")
+@place("decisions", "rows", "decision cards", "rule sets", inside=("rows",))
 def in_ground_outside(redact):
     where = {"word": {"eq": 5}}
     rules = ruled(IS_A, default="b", outside=[rb.Outside(where, f"what {SECRET}", f"why {SECRET}")])
     return decided(redact, rules, words=("a", "b", "declined"))
 
 
-@place("decisions", "rows", "decision cards", "rule sets")
+@place("decisions", "rows", "decision cards", "rule sets", inside=("rows",))
 def in_name_of_a_rule_set(redact):
     return decided(redact, ruled(IS_A, default="b", name=f"set {SECRET}"))
 
 
-@place("decisions", "rows", "decision cards", "rule sets")
+@place("decisions", "rows", "decision cards", "rule sets", inside=("rows",))
 def in_version_of_a_rule_set(redact):
     return decided(redact, ruled(IS_A, default="b", version=f"v-{SECRET}"))
 
 
-@place("decisions", "rows", "decision cards", "rule sets")
+@place("decisions", "rows", "decision cards", "rule sets", inside=("rows",))
 def in_unit(redact):
     rules = ruled(rb.Rule({"word": {"gt": 4}}, "a", unit=SECRET), default="b")
     return decided(redact, rules)
 
 
-@place("decisions", "rows", "decision cards", "state", "rule sets")
+@place("decisions", "rows", "decision cards", "state", "rule sets", inside=("rows",))
 def in_key_of_a_rule(redact):
     key = f"k-{SECRET}"
     return decided(redact, ruled(rb.Rule({key: {"gt": 4}}, "a"), default="b"), extra={key: 9})
 
 
-@place("decisions", "rows", "decision cards", "structure", "dot", "rule sets")
+@place("decisions", "rows", "decision cards", "structure", "dot", "rule sets", inside=("rows",))
 def in_branch_word(redact):
     word = f"go-{SECRET}"
     rules = ruled(rb.Rule({"word": {"gt": 4}}, word), default="b")
     return decided(redact, rules, words=(word, "b"))
 
 
-@place("rows", "structure")
+@place("rows", "structure", inside=("rows",))
 def in_branch_name(redact):
     return decided(redact, ruled(IS_A, default="b"), name=f"branch {SECRET}")
 
 
-@place("structure")
+@place("structure", inside=("structure",))
 def in_branch_description(redact):
     return decided(redact, ruled(IS_A, default="b"), described=f"means {SECRET}")
 
@@ -670,28 +701,28 @@ def named(name: str, value: Any) -> Any:
     return rule
 
 
-@place("decisions", "rows", "decision cards", "html")
+@place("decisions", "rows", "decision cards", "html", inside=("rows",))
 def in_name_of_a_function_rule(redact):
     return decided(redact, ruled(rb.Rule(named(f"is_{SECRET}", True), "a"), default="b"))
 
 
-@place("decisions", by=({"keys": ["word"]},))
+@place("decisions", by=({"keys": ["word"]},), inside=("decisions",))
 def in_what_a_function_rule_returned(redact):
     return decided(redact, ruled(rb.Rule(named("f", SECRET), "a"), default="b"))
 
 
-@place("decisions", "rows", "decision cards", by=({"keys": ["word"]},))
+@place("decisions", "rows", "decision cards", by=({"keys": ["word"]},), inside=("rows",))
 def in_what_a_function_rule_read(redact):
     return decided(redact, ruled(rb.Rule(named("f", True), "a"), default="b"), actual=SECRET)
 
 
-@place("decisions", "decision cards", by=({"keys": ["word"]},))
+@place("decisions", "decision cards", by=({"keys": ["word"]},), inside=("rows",))
 def in_error_of_a_function_rule(redact):
     rules = ruled(rb.Rule(named("f", ValueError(f"no {SECRET}")), "a"), default="b")
     return decided(redact, rules, actual=SECRET)
 
 
-@place("rows", "decisions", "state", by=({"keys": ["token"]},))
+@place("rows", "decisions", "state", by=({"keys": ["token"]},), inside=("rows",))
 def in_facts_judged_apart(redact):
     """What a judge looked at and nobody wrote, told of elsewhere."""
 
@@ -702,7 +733,7 @@ def in_facts_judged_apart(redact):
     return decided(redact, judge=judge)
 
 
-@place("rows")
+@place("rows", inside=("rows",))
 def in_choice(redact):
     return decided(redact, judge=lambda s: SECRET)
 
