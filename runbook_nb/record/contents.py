@@ -74,6 +74,7 @@ def contents_of(run: Run) -> Iterator[Held]:
     """Yield everything a run recorded, its input and its end included."""
     args, state, result = run.raw
     yield Held("input", args)
+    yield Held("state", run.raw_initial)
     yield Held("state", state, derived=True)
     if result is not None:
         yield Held("results", result)
@@ -90,7 +91,7 @@ def recorded_in(log: Log) -> Iterator[Held]:
         if isinstance(track, Track):
             yield from _values_in(log, track.codes, track.values, 0, tracks)
             continue
-        if getattr(track, "is_fan_out", True):
+        if track.is_fan_out:
             for item in track.items:
                 yield Held("items", {"item": item})
                 if isinstance(item, Mapping):

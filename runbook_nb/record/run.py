@@ -24,6 +24,7 @@ from runbook_nb.record.structure import Structure
 from runbook_nb.record.walk import RecordedDecision, Walk
 
 if TYPE_CHECKING:
+    from runbook_nb.record.checkpoint import Resumed
     from runbook_nb.record.commits import Commit
     from runbook_nb.record.learning import Lesson
     from runbook_nb.record.recording import Recording
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.slots import Slots
 
 #: Views that are kept once they were made.
-_SERVED: Final = ("args", "state", "walk", "fan_outs", "redaction")
+_SERVED: Final = ("args", "initial", "state", "walk", "fan_outs", "redaction")
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
@@ -67,6 +68,8 @@ class Run(Renderable):
         error: FrozenDict | None = None,
         pause: FrozenDict | None = None,
         ended_at: FrozenDict | None = None,
+        initial: FrozenDict | None = None,
+        resumable: Resumed | None = None,
     ) -> None:
         self.status = status
         self.policy = policy
@@ -79,6 +82,8 @@ class Run(Renderable):
         self._error = error
         self._pause = pause
         self._ended_at = ended_at
+        self._initial = FrozenDict() if initial is None else initial
+        self._resumable = resumable
         self._unredacted = False
 
     # -- served views ----------------------------------------------------------------------
@@ -159,6 +164,11 @@ class Run(Renderable):
         """The final state, served."""
         state = FrozenDict({key: handed_out(value) for key, value in self._state.items()})
         return self.redactor.served(state)
+
+    @cached_property
+    def initial(self) -> Any:
+        """The state the first stage found, served."""
+        return self.redactor.served(self._initial)
 
     @property
     def result(self) -> Any:
@@ -246,11 +256,11 @@ class Run(Renderable):
 
         A checkpoint is not a served view: it holds the state as it is.
         """
-        if self._pause is None:
+        if self._pause is None or self._resumable is None:
             return None
         from runbook_nb.record.checkpoint import make_checkpoint
 
-        return make_checkpoint(self)
+        return make_checkpoint(self, self._resumable)
 
     def recording(self) -> Recording:
         """Give the run as the published ``{snapshot, events, structure}``, served."""
@@ -275,6 +285,11 @@ class Run(Renderable):
     def raw(self) -> tuple[FrozenDict, FrozenDict, Any]:
         """Input, final state and result as they are; not served."""
         return self._args, self._state, self._result
+
+    @property
+    def raw_initial(self) -> FrozenDict:
+        """The state the first stage found, as it is; not served."""
+        return self._initial
 
     @property
     def raw_ended_at(self) -> FrozenDict | None:
