@@ -167,6 +167,7 @@ class Execution:
         self.policy = as_redact(redact)
         self.args = _NOTHING
         self.log = Log()
+        self.log.remembers = self.policy is not None
         self.initial = _NOTHING
         self.state: dict[str, Any] = {}
         self.options = settings.current
@@ -199,6 +200,7 @@ class Execution:
     def resume_from(self, resumed: Resumed, answer: Any) -> None:
         """Take over what a paused run left."""
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
+        self.log.remembers = self.policy is not None
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
         self._resumed, self._answer = resumed.place, answer

@@ -168,6 +168,7 @@ def undo(log: Log, frame: Frame, path: str, start: int) -> None:
     track, table = frame.track, log.codes
     tail = track.codes[start:]
     at = len(track.values) - log.width_of(tail)
+    log.take_back(tail, track.values[at:])
     codes: list[int] = []
     values: list[Any] = []
     for number in tail:

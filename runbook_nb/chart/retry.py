@@ -42,6 +42,7 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
                 raise
             state.clear()
             state.update(before)
+            execution.log.take_back(track.codes[codes:], track.values[values:])
             del track.codes[codes:], track.values[values:]
             described = freeze(describe_error(error))
             fact = FrozenDict(attempt=attempt, attempts=retry.attempts, error=described)

@@ -323,11 +323,17 @@ class Log:
         "_paths",
         "_shape_numbers",
         "codes",
+        "remembers",
         "root",
         "shapes",
+        "taken_back",
     )
 
     def __init__(self) -> None:
+        #: Whether what stages took back is kept, for a policy that has to know what is in it.
+        self.remembers = False
+        #: Failed attempts, and what was written before a question: codes with their values.
+        self.taken_back: list[tuple[Sequence[int], list[Any]]] = []
         self.codes: list[Code] = []
         self._numbers: dict[Code, int] = {}
         self.shapes: list[Shape] = []
@@ -338,6 +344,11 @@ class Log:
         self._alike: dict[Any, DecisionPath] | None = None
         # Stages moved to threads intern codes too; only the first meeting of a code takes it.
         self._lock = threading.Lock()
+
+    def take_back(self, codes: Sequence[int], values: list[Any]) -> None:
+        """Hear what leaves a track again; kept only where something has to be hidden."""
+        if self.remembers or any(code.kind == "secret" for code in self.codes):
+            self.taken_back.append((codes, values))
 
     def number(self, code: Code) -> int:
         """Intern a code."""

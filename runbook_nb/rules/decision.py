@@ -252,7 +252,7 @@ class _Judged(Renderable, Immutable):
                     op,
                     # Whether a value is asked to be there is no secret, and no limit either.
                     REDACTED if hidden and op not in PRESENCE else self.scrub(threshold),
-                    REDACTED if hidden else self.scrub(_shown(self._values[tried.start + place])),
+                    REDACTED if hidden else self.scrub(shown(self._values[tried.start + place])),
                     RESULTS[code],
                     STATUSES[code],
                     hidden,
@@ -268,7 +268,7 @@ class _Judged(Renderable, Immutable):
         inputs = tuple(
             (
                 self._word(key),
-                REDACTED if self.hides(key) else self.scrub(_shown(value)),
+                REDACTED if self.hides(key) else self.scrub(shown(value)),
                 self.hides(key),
             )
             for key, value in record.inputs
@@ -279,7 +279,7 @@ class _Judged(Renderable, Immutable):
             # What comes out of hidden values may be one of them.
             REDACTED
             if any(hidden for _, _, hidden in inputs) and not isinstance(record.returned, bool)
-            else self.scrub(_shown(record.returned)),
+            else self.scrub(shown(record.returned)),
             tried.result,
             None if record.error is None else self._word(record.error),
             None if record.error_type is None else self._word(record.error_type),
@@ -385,7 +385,8 @@ class _Judged(Renderable, Immutable):
         return iter(()) if function is None else (key for key, _, _ in function.inputs)
 
 
-def _shown(value: Any) -> Any:
+def shown(value: Any) -> Any:
+    """Give a recorded value as evidence shows it: plain where it can be made so."""
     try:
         return plain(value)
     except Exception:  # a foreign scalar that cannot be made plain is shown by its type

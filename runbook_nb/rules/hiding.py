@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from runbook_nb._frozen import FrozenDict
+from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.wording import REDACTED
 
@@ -30,7 +30,7 @@ class Hider(Protocol):
         ...
 
 
-class HiddenKeys:
+class HiddenKeys(Immutable):
     """Stands for a policy in a copy: knows which keys are hidden, and no secret.
 
     Examples
