@@ -263,6 +263,14 @@ class Redactor:
             return value
         return self.under(key, value, self._paths)
 
+    def item(self, key: str, item: Any) -> Any:
+        """Give the served form of an item of the list under a key, whichever item it is."""
+        if not self.active:
+            return item
+        ends, following = followed(self._paths, key)
+        now, following = item_paths(following, 0, any_item=True)
+        return PLACEHOLDER if ends or now or self._named(key) else self._whole(item, following)
+
     def under(self, key: str, value: Any, paths: Sequence[Path] = (), top: bool = False) -> Any:
         """Give the served form of what stands under a key, where paths go on from there.
 
