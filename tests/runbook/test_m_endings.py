@@ -78,7 +78,7 @@ def test_case_130_the_question_is_told_without_what_the_policy_hides(kit):
     with pytest.raises(Paused) as caught:
         box.call_sync("restart_probe")
     assert "t0p-s3cret" not in str(caught.value)
-    assert caught.value.checkpoint["state"]["token"] == "t0p-s3cret"
+    assert caught.value.checkpoint["pause"]["reason"] == "use t0p-s3cret?"
 
 
 def test_case_131_calls_leave_nothing_for_each_other(kit):
