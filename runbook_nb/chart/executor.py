@@ -105,6 +105,8 @@ async def _ended(execution: Execution) -> Run:
     except InterruptSignal as pause:
         return execution.finish("paused", error=pause)
     except BaseException as error:
+        if getattr(error, "code", None) == "bad_checkpoint":
+            raise  # found where the run was to go on: nothing has run
         run = execution.finish(status_of(error), error=error)
         _hand_over(error, run, execution)
         raise
@@ -147,7 +149,6 @@ class Execution(Watch):
         self.policy = as_redact(redact)
         self.args = _NOTHING
         self.log = Log()
-        self.log.remembers = self.policy is not None
         self.initial = _NOTHING
         self.state: dict[str, Any] = {}
         self.on_stream = on_stream
@@ -168,7 +169,6 @@ class Execution(Watch):
     def resume_from(self, resumed: Resumed, answer: Any) -> None:
         """Take over what a paused run left."""
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
-        self.log.remembers = self.policy is not None
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
         self._resumed, self._answer = resumed.place, answer

@@ -86,8 +86,8 @@ def contents_of(run: Run) -> Iterator[Held]:
 def recorded_in(log: Log) -> Iterator[Held]:
     """Yield every value that was written, emitted, given or asked, and every item of a fan-out."""
     tracks: list[Track | FanOut] = [log.root]
-    for codes, values in log.taken_back:
-        yield from _values_in(log, codes, values, 0, tracks)
+    for taken, value in log.taken_back:
+        yield Held("state", {taken: value})
     while tracks:
         track = tracks.pop()
         if isinstance(track, Track):
