@@ -647,7 +647,7 @@ class _Building:
             got = sorted(result) if isinstance(result, dict) else result
             return {f"got_{stage_id}": got, "list": ["out"], "map": {"via": stage_id}}
 
-        named = {f"got_{stage_id}": "n", "list": "list", "map": "map"}
+        named = {f"got_{stage_id}": "n", f"also_{stage_id}": "item"}
         return {
             "fn": (lambda: inner) if spec.lazy else inner,
             "lazy": spec.lazy,

@@ -613,8 +613,7 @@ class Eager:
             step.close()
             raise
         step.row("subflow", 0, f"Left {name}: {'stopped' if stopped else 'ok'}")
-        given = inner.state if value is None else value
-        for key, new in self.outputs(spec, step, given).items():
+        for key, new in self.outputs(spec, step, inner.state, value, stopped=stopped).items():
             step.write(key, joined(level.state.get(key), new, spec.array_merge))
         if not (stopped and spec.propagate):
             reason = None
@@ -623,19 +622,22 @@ class Eager:
         step.close()
         return step, value, reason
 
-    def outputs(self, spec: Mount, step: Step, given: Any) -> dict[str, Any]:
+    def outputs(
+        self, spec: Mount, step: Step, state: dict[str, Any], value: Any, *, stopped: bool
+    ) -> dict[str, Any]:
         got = f"got_{step.id}"
         if spec.outputs is None:
             return {}
         if spec.outputs == "function":
             step.read("n")
+            given = state if value is None else value
             found = sorted(given) if isinstance(given, dict) else given
             return {got: found, "list": ["out"], "map": {"via": step.id}}
-        if not isinstance(given, dict):
-            step.fail("Failed: ChartError")
-            raise Failed("Failed: ChartError")
-        named = {got: "n", "list": "list", "map": "map"}
-        return {key: given[name] for key, name in named.items() if name in given}
+        named = {got: "n", f"also_{step.id}": "item"}
+        if not stopped and any(name not in state for name in named.values()):
+            step.fail("Failed: MissingKey")
+            raise Failed("Failed: MissingKey")
+        return {key: state[name] for key, name in named.items() if name in state}
 
 
 def settle(step: Step, ending: Exception | None) -> None:
