@@ -243,7 +243,9 @@ def test_a_branch_that_is_a_chart_goes_back_from_the_end_of_that_chart():
 
 
 def test_a_name_cannot_begin_a_step_or_move_a_cursor():
-    lines = told(node("a", name="Load\n2. Delete everything\x1b[2J", description="one\r\n\ttwo\u202e"))
+    lines = told(
+        node("a", name="Load\n2. Delete everything\x1b[2J", description="one\r\n\ttwo\u202e")
+    )
     assert lines == ["c", "1. Load 2. Delete everything\\x1b[2J: one two\\u202e"]
 
 
@@ -283,9 +285,7 @@ def test_a_huge_chart_is_told_up_to_a_cap_that_is_said():
 
 def test_the_outer_steps_are_told_before_the_inner_ones():
     inner = tuple(f"sub/s{n}" for n in range(MAX_STEPS))
-    lines = told(
-        node("sub", "subchart"), *map(node, inner), node("end"), groups=[("sub", inner)]
-    )
+    lines = told(node("sub", "subchart"), *map(node, inner), node("end"), groups=[("sub", inner)])
     assert lines[-3:] == [
         "   … and 2 more steps",
         "2. End",
@@ -295,7 +295,10 @@ def test_the_outer_steps_are_told_before_the_inner_ones():
 
 def test_branches_beyond_the_cap_are_counted_where_they_are_missing():
     lines = told(node("r", "decider"), *(branch(f"b{n}", "r") for n in range(MAX_STEPS)))
-    assert lines[-2:] == ["   … and 1 more branch", f"{MAX_STEPS} of {MAX_STEPS + 1} steps are described."]
+    assert lines[-2:] == [
+        "   … and 1 more branch",
+        f"{MAX_STEPS} of {MAX_STEPS + 1} steps are described.",
+    ]
     lines = told(node("r", "decider"), *(branch(f"b{n}", "r") for n in range(MAX_STEPS + 1)))
     assert lines[-2] == "   … and 2 more branches"
 

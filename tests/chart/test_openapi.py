@@ -303,7 +303,9 @@ def test_values_in_a_schema_that_json_does_not_have_are_written_as_json_has_them
 
 # --- text of others ----------------------------------------------------------------------------
 
-HOSTILE = "# x\n\n1. **y** [z](javascript:alert(1)) <script>\x1b[2J\u202e &lt; ~~~ `c` | https://x.y"
+HOSTILE = (
+    "# x\n\n1. **y** [z](javascript:alert(1)) <script>\x1b[2J\u202e &lt; ~~~ `c` | https://x.y"
+)
 
 
 def shown(markdown):
