@@ -87,7 +87,12 @@ def openapi(
     >>> list(document["paths"]), list(document["paths"]["/read-backups"]["post"]["responses"])
     (['/read-backups'], ['200', '400', '500'])
     """
-    options: dict[str, Any] = {"title": title, "version": version, "description": description, "path": path}
+    options: dict[str, Any] = {
+        "title": title,
+        "version": version,
+        "description": description,
+        "path": path,
+    }
     for name, value in options.items():
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise DefinitionError(

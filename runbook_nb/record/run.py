@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, handed_out
-from runbook_nb._text import counted, did_you_mean
+from runbook_nb._text import MISSING, counted, did_you_mean
 from runbook_nb._view import Card
 from runbook_nb.errors import NoSuchFanOut
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
@@ -57,6 +57,7 @@ class Run(Renderable):
         log: Log,
         raw_state: dict[str, Any],
         raw_result: Any,
+        raw_output: Any = MISSING,
         structure: Structure,
         policy: Redact | None = None,
         error: FrozenDict | None = None,
@@ -73,6 +74,7 @@ class Run(Renderable):
         self._log = log
         self._state = FrozenDict(raw_state)
         self._result = raw_result
+        self._output = raw_output
         self._error = error
         self._pause = pause
         self._ended_at = ended_at
@@ -101,8 +103,8 @@ class Run(Renderable):
         for key, value in self._log.taken_back:
             yield {key: value}, False
         yield self._state, False
-        for loose in (self._result, self._pause):
-            if loose is not None:
+        for loose in (self._result, self._output, self._pause):
+            if loose is not None and loose is not MISSING:
                 yield loose, False
         tracks: list[Track | FanOut] = [self._log.root]
         while tracks:
@@ -170,6 +172,21 @@ class Run(Renderable):
         if isinstance(self._result, Mapping):
             return self.redactor.served(self._result)
         return self.redactor.scrub(self._result)
+
+    @cached_property
+    def output(self) -> Any:
+        """What the run gives, served: what its chart makes of the final state, else the state.
+
+        None unless the run ended ``ok``.
+        """
+        if self.status != "ok":
+            return None
+        if self._output is MISSING:
+            return self.state
+        if isinstance(self._output, Mapping):
+            given = {key: handed_out(value) for key, value in self._output.items()}
+            return self.redactor.served(FrozenDict(given))
+        return self.redactor.scrub(handed_out(self._output))
 
     @property
     def error(self) -> Mapping[str, Any] | None:
