@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from runbook_nb.chart.model import Chart
     from runbook_nb.record.redact import Redactor
 
-#: Code of the error about an output that does not fit.
-INVALID_OUTPUT: Final = "invalid_output"
-
 #: What a tool is called whose chart's first id has no character a name may have.
 FALLBACK_NAME: Final = "execute"
 
@@ -173,7 +170,7 @@ def check_output(chart: Chart, state: Mapping[str, Any]) -> Any:
     if problems:
         raise ChartError(
             f"chart {chart.name!r} gave an output that does not fit its schema",
-            code=INVALID_OUTPUT,
+            code="invalid_output",
             where="output",
             problems=problems,
         )
@@ -182,7 +179,7 @@ def check_output(chart: Chart, state: Mapping[str, Any]) -> Any:
 
 def hide_in(error: BaseException, redactor: Redactor) -> None:
     """Take out of an error about an output what the policy of its run hides."""
-    if isinstance(error, ChartError) and error.code == INVALID_OUTPUT:
+    if isinstance(error, ChartError) and error.code == "invalid_output":
         error.problems = tuple(without_hidden(error.problems, redactor))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.describe import MAX_NAME, MAX_STEPS, MAX_WORDS, describe_structure
+from runbook_nb.chart.model import Retry
 from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
 
 
@@ -340,3 +342,127 @@ def test_a_chart_describes_itself(given_name):
         f"1. {given_name or 'triage'}",
         "2. End: Say it.",
     ]
+
+
+def nothing(scope):
+    return None
+
+
+def inner(name="Inner"):
+    return (
+        flow_chart(name, nothing, id="first", stage_name="First")
+        .add_function("Second", nothing, id="second", description="The second of them.")
+        .build()
+    )
+
+
+def everything():
+    return (
+        flow_chart("Everything", nothing, id="seed", stage_name="Seed", description="Start here.")
+        .add_function("Load", nothing, id="load", retry=Retry(3))
+        .add_streaming("Talk", nothing, id="talk")
+        .add_pausable("Gate", nothing, lambda scope, answer: None, id="gate")
+        .add_decider("Route", lambda scope: "plain", id="route")
+        .branch("plain", nothing, description="The plain way.")
+        .branch("chart", inner(), name="Whole <chart>")
+        .branch("asks", nothing, resume=lambda scope, answer: None)
+        .branch("lazy", inner, lazy=True, description="The lazy way.")
+        .branch("back", nothing, loop_to="load")
+        .default("plain")
+        .end()
+        .add_selector("Pick", lambda scope: [], id="pick", merge="keys")
+        .branch("p", nothing)
+        .branch("q", inner())
+        .end()
+        .add_fork("Both", id="both", merge="keys")
+        .branch("c1", nothing)
+        .branch("c2", inner())
+        .end()
+        .add_subchart("Left", inner(), id="l", parallel=True)
+        .add_subchart("Right", inner(), id="r", parallel=True)
+        .add_parallel_for_each(
+            "Each", id="each", items=nothing, branch=inner(), max_branches=5, into="slots"
+        )
+        .add_subchart("Sub", inner(), id="sub")
+        .add_subchart("Later", inner, id="later", lazy=True)
+        .add_function("End", nothing, id="end")
+        .loop_to("load")
+        .build()
+    )
+
+
+INNER = ["1. First", "2. Second: The second of them."]
+
+
+def test_a_chart_of_every_shape_is_told_whole():
+    assert everything().describe().splitlines() == [
+        "Everything: Start here.",
+        "1. Seed",
+        "2. Load (tried up to 3 times)",
+        "3. Talk (gives its text piece by piece)",
+        "4. Gate (may wait for an answer)",
+        "5. Route",
+        "   decides:",
+        "   - plain (default): The plain way.",
+        "   - chart, Whole <chart>",
+        *(f"     {line}" for line in INNER),
+        "   - asks (may wait for an answer)",
+        "   - lazy: The lazy way. (a chart made when it is first reached)",
+        "   - back (goes back to Load)",
+        "6. Pick",
+        "   runs each of these that fits, at once:",
+        "   - p",
+        "   - q",
+        *(f"     {line}" for line in INNER),
+        "7. Both",
+        "   runs all of these at once:",
+        "   - c1",
+        "   - c2",
+        *(f"     {line}" for line in INNER),
+        "8. Left, Right",
+        "   runs all of these at once:",
+        "   - l, Left",
+        *(f"     {line}" for line in INNER),
+        "   - r, Right",
+        *(f"     {line}" for line in INNER),
+        "9. Each",
+        "   for each item, at most 5:",
+        *(f"   {line}" for line in INNER),
+        "10. Sub",
+        *(f"    {line}" for line in INNER),
+        "11. Later (a chart made when it is first reached)",
+        "12. End",
+        "then goes back to Load",
+    ]
+
+
+def test_no_node_of_the_picture_is_missing_from_the_words():
+    chart = everything()
+    lines = chart.describe().splitlines()
+    for found in chart.structure.nodes:
+        word = found.name if found.kind != "branch" else found.branch
+        assert any(word in line for line in lines), found.key
+        assert found.description is None or any(found.description in line for line in lines)
+    assert sum(line.lstrip()[0] in "-0123456789" for line in lines) == len(chart.structure.nodes)
+
+
+def test_the_picture_as_mermaid_draws_every_node_once_and_escapes_labels():
+    chart = everything()
+    text = chart.mermaid()
+    assert text == chart.flowchart().mermaid
+    nodes = re.findall(r"^ +(n\d+)[({\[]", text, re.MULTILINE)
+    assert len(nodes) == len(set(nodes)) == len(chart.structure.nodes)
+    assert text.count("Second") == 7  # what lies inside is drawn
+    assert "<chart>" not in text
+    assert "Whole #60;chart#62;" in text
+    assert text.count("plain") == 1  # the default is no node of its own
+    targets = re.findall(r" (n\d+)$", text, re.MULTILINE)
+    load = next(line for line in text.splitlines() if '"Load' in line).strip().partition("(")[0]
+    assert targets.count(load) == 3  # from the first stage, from a branch, from the end
+
+
+def test_a_chart_that_a_run_found_out_is_told_with_what_it_found():
+    chart = flow_chart("c", nothing, id="a").add_subchart("L", inner, id="l", lazy=True).build()
+    assert "made when it is first reached" in chart.describe()
+    lines = describe_structure(chart.run_sync().structure).splitlines()
+    assert lines[2:] == ["2. L", *(f"   {line}" for line in INNER)]
