@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from runbook_nb._frozen import Immutable, thaw
+from runbook_nb._frozen import thaw
 from runbook_nb._json import encode
 from runbook_nb._tagged import Tagger
 from runbook_nb._text import MISSING
@@ -74,54 +74,15 @@ class ServedRules(RuleSet):
     """A rule set as a policy let it be seen: limits of hidden keys are not in it.
 
     It bears the digest of the rules that judged.
-
-    Attributes
-    ----------
-    hidden : frozenset of str
-        The keys whose values and limits were taken out.
     """
 
-    __slots__ = ("hidden",)
-    hidden: frozenset[str]
+    __slots__ = ("_hidden",)
+    _hidden: frozenset[str]
 
-
-class HiddenKeys(Immutable):
-    """Stands for the policy in a copy: knows which keys are hidden, and no secret.
-
-    Examples
-    --------
-    >>> HiddenKeys(frozenset({"token"})).hides_key("token")
-    True
-    """
-
-    __slots__ = ("_keys",)
-
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys
-
-    def hides_key(self, key: str, /) -> bool:
-        """Whether the value of a key was taken out."""
-        return key in self._keys
-
-    def scrub(self, value: Any, /) -> Any:
-        """Give the value: secret texts were taken out when it was written."""
-        return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (HiddenKeys, (self._keys,))
-
-
-def hider_of(rules: RuleSet) -> HiddenKeys | None:
-    """Give what hides the keys of rules that were read back; None where nothing is hidden.
-
-    Examples
-    --------
-    >>> from runbook_nb.rules import Rule
-    >>> hider_of(RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")])) is None
-    True
-    """
-    hidden = getattr(rules, "hidden", None)
-    return HiddenKeys(hidden) if hidden else None
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The keys whose values and limits were taken out."""
+        return self._hidden
 
 
 def is_selecting(path: DecisionPath) -> bool:
@@ -226,7 +187,7 @@ class Rulebook:
         with suppress(RunbookError):  # a limit no file can hold: such rules are like no others
             entry["digest"] = rules._digest if isinstance(rules, ServedRules) else rules.digest
         document = rules._document(by_name=True)
-        hidden = set(rules.hidden) if isinstance(rules, ServedRules) else set()
+        hidden = set(rules.hidden)
         served = isinstance(rules, ServedRules)
         if hide is not None:
             seen, more = hidden_document(rules, hide, self._text)
@@ -390,7 +351,7 @@ def _rule_set(
     except (RunbookError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise _damaged(f"cannot be read: {error}", where) from error
     if isinstance(made, ServedRules):
-        object.__setattr__(made, "hidden", frozenset(hidden or ()))
+        object.__setattr__(made, "_hidden", frozenset(hidden or ()))
         object.__setattr__(made, "_digest", digest)
         return made
     said = _text_of(made._document(by_name=True))

@@ -124,6 +124,8 @@ class Served:
             return redactor.served(value)
         if kind in _FORMS and isinstance(value, Mapping):
             return FrozenDict({name: redactor.texts(part) for name, part in value.items()})
+        if kind == "pause" and isinstance(value, Mapping):
+            return FrozenDict({name: redactor.under(name, part) for name, part in value.items()})
         if kind == "loop":
             return value
         return redactor.scrub(value)

@@ -19,7 +19,7 @@ from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
-from runbook_nb.record.rulebook import HiddenKeys, Rulebook, hider_of
+from runbook_nb.record.rulebook import Rulebook
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
@@ -28,11 +28,9 @@ from runbook_nb.rules.ruleset import RuleSet
 __all__ = [
     "AS_RECORDED",
     "LOG_FORMAT",
-    "HiddenKeys",
     "LogReader",
     "LogWriter",
     "Values",
-    "hider_of",
     "read_log",
     "read_log_with",
     "served_by",
@@ -293,10 +291,8 @@ class LogWriter:
 
 
 def _acting(hide: Any) -> Any:
-    """Give what hides something; None for no policy, and where it was hidden before."""
-    if isinstance(hide, HiddenKeys) or not getattr(hide, "active", True):
-        return None
-    return hide
+    """Give what hides something; None for a policy that was never given."""
+    return hide if getattr(hide, "active", True) else None
 
 
 def _place(code: Code, part: int) -> str:
