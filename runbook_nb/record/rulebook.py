@@ -17,10 +17,10 @@ from runbook_nb._text import MISSING
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError, NotCarried, RunbookError
 from runbook_nb.rules import written
-from runbook_nb.rules.decision import Hider, shown
+from runbook_nb.rules.decision import shown
 from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
+from runbook_nb.rules.hiding import Hider, hidden_limit, shown_rules
 from runbook_nb.rules.kinds import ERROR, NO, YES
-from runbook_nb.rules.model import Default, Unreadable
 from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.plan import path_for, when_of
 from runbook_nb.rules.ruleset import RuleSet, qualified_name
@@ -82,7 +82,7 @@ class ServedRules(RuleSet):
     @property
     def hidden(self) -> frozenset[str]:
         """The keys whose values and limits were taken out."""
-        return self._hidden
+        return getattr(self, "_hidden", frozenset())
 
 
 def is_selecting(path: DecisionPath) -> bool:
@@ -231,12 +231,11 @@ def hidden_document(
 ) -> tuple[dict[str, Any], set[str]]:
     """Write a rule set as a policy lets it be seen, and give the keys that are hidden in it.
 
-    What is left of it is still a rule set: a limit that is partly hidden and would make it none is
-    hidden whole.
+    What is left of it is still a rule set with as many conditions: a limit that is partly hidden
+    and would make it none is hidden whole, and keys that look alike stay several.
     """
-    document = rules._document(by_name=True)
+    document = shown_rules(rules, hide)._document(by_name=True)
     hidden: set[str] = set()
-    document["name"], document["version"] = text(rules.name), text(rules.version)
     for part, key, entries in (
         ("rules", "when", rules.rules),
         ("outside", "where", rules.outside),
@@ -245,22 +244,6 @@ def hidden_document(
             conditions = getattr(entry, key)
             if isinstance(conditions, Mapping):
                 seen[key] = written.write_when(_hidden_when(conditions, hide, text, hidden))
-    for rule, seen in zip(rules.rules, document["rules"], strict=True):
-        seen["then"] = text(rule.then)
-        if rule.label is not None:
-            seen["label"] = str(hide.scrub(rule.label))
-        if isinstance(rule.unit, Mapping):
-            seen["unit"] = {text(name): text(unit) for name, unit in rule.unit.items()}
-        elif rule.unit is not None:
-            seen["unit"] = text(rule.unit)
-    for outside, seen in zip(rules.outside, document.get("outside", ()), strict=True):
-        seen["what"], seen["why"] = str(hide.scrub(outside.what)), str(hide.scrub(outside.why))
-    for name in ("default", "unreadable"):
-        way = getattr(rules, name)
-        if isinstance(way, Default | Unreadable):
-            document[name]["branch"] = text(way.branch)
-            if way.label:
-                document[name]["label"] = str(hide.scrub(way.label))
     return document, hidden
 
 
@@ -278,20 +261,18 @@ def _hidden_when(
         if hide.hides_key(key):
             hidden.add(name)
         found[name] = {
-            op: _hidden_limit(op, limit, hide.hides_key(key), hide) for op, limit in ops.items()
+            op: hidden_limit(op, limit) if hide.hides_key(key) else _scrubbed_limit(op, limit, hide)
+            for op, limit in ops.items()
         }
     return found
 
 
-def _hidden_limit(op: str, limit: Any, hidden: bool, hide: Hider) -> Any:
+def _scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
     if op in PRESENCE:
         return limit
-    seen = limit if hidden else hide.scrub(limit)
-    if not hidden and (seen == limit or op not in ("between", "matches", "starts_with")):
-        return seen
-    if op == "between":
-        return [REDACTED, REDACTED]
-    return [REDACTED] if op in ("in", "not_in") else REDACTED
+    seen = hide.scrub(limit)
+    # Half a pattern, or one end of a range, is a limit no longer.
+    return hidden_limit(op, limit) if seen != limit and op in ("between", "matches") else seen
 
 
 # -- reading -------------------------------------------------------------------------------

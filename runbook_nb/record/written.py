@@ -270,9 +270,8 @@ class LogWriter:
             pairs = [part for pair in value.inputs for part in pair]
             return "$called", [value.returned, value.error, value.error_type, *pairs]
         if isinstance(value, Decision | Selection):
-            hide = _acting(value.hide)
-            number, outcomes, *rest = self._book.path(value.path, hide)
-            held = self._book.values(value.path, value.values, hide)
+            number, outcomes, *rest = self._book.path(value.path, value.hide)
+            held = self._book.values(value.path, value.raw_values, value.hide)
             tag = "$selection" if isinstance(value, Selection) else "$decision"
             return tag, [number, outcomes, bool(rest), *held]
         if isinstance(value, RuleSet):
@@ -288,11 +287,6 @@ class LogWriter:
             raise CheckpointError(f"{place} holds {refusal.what}", where=place, fix=_FIX) from None
         except CycleError as error:
             raise CycleError(error.message, where=where) from None
-
-
-def _acting(hide: Any) -> Any:
-    """Give what hides something; None for a policy that was never given."""
-    return hide if getattr(hide, "active", True) else None
 
 
 def _place(code: Code, part: int) -> str:

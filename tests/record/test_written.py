@@ -24,7 +24,7 @@ from runbook_nb.record.log import Code, FanOut, Log, StageRef, Track
 from runbook_nb.record.overlay import overlay_of
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import Slots
-from runbook_nb.record.written import LogReader, read_log, read_log_with, write_log
+from runbook_nb.record.written import LogReader, read_log, read_log_with, served_by, write_log
 
 RULES = rb.RuleSet(
     "health",
@@ -394,3 +394,112 @@ def test_a_damaged_log_is_refused_or_shows_no_less_than_a_log(number, data):
         assert refused.fix
     else:
         looked_at(SAMPLES[number], log, beside)
+
+
+# -- as a policy lets it be seen ---------------------------------------------------------------
+
+LIMITS = rb.RuleSet(
+    "limits",
+    "v1",
+    [
+        rb.Rule({"token": {"eq": "t0k3n-limit"}, "age": {"gt": 50}}, "old", label="l1t3ral-label"),
+        rb.Rule({"pin": {"between": [1, 888777]}, "age": {"in": [1, 2]}}, "old"),
+        rb.Rule({"name": {"eq": "l1t3ral-name"}, "code": {"in": ["l1t3ral-code", "b"]}}, "old"),
+        rb.Rule({"age": {"gt": 3}, "token": {"exists": True}}, "old", unit={"age": "days"}),
+        rb.Rule(lambda facts: facts["token"] and facts["name"], "old"),
+    ],
+    default="new",
+    unreadable="skip",
+    outside=[rb.Outside({"token": {"eq": "t0k3n-outside"}}, "l1t3ral-what", "l1t3ral-why")],
+)
+POLICY = rb.Redact(
+    keys=("token",),
+    patterns=("^pass",),
+    fields={"conn": ("auth.key",)},
+    paths=("rows[*].deep.pin", "lists[*].pin", "hosts[*].value.result.pin"),
+    values=("l1t3ral-name", "l1t3ral-code", "l1t3ral-label", "l1t3ral-what", "l1t3ral-why"),
+    emits=("^secret",),
+)
+#: Every text that must not leave the run.
+SECRETS = (
+    *("t0k3n-limit", "t0k3n-outside", "t0k3n-row", "t0k3n-args", "t0k3n-append", "888777"),
+    *("l1t3ral-", "p4ss-w0rd", "k3y-inside", "p1n-deep", "p1n-list", "p1n-result", "s3cr3t-event"),
+)
+
+
+def guarded() -> Any:
+    def load(scope: Any) -> Any:
+        item = scope.args["item"]
+        scope["row"] = item
+        scope.update({"token": item["token"], "name": "l1t3ral-name", "age": item["age"]})
+        scope["password"] = f"p4ss-w0rd-{item['id']}"
+        scope.emit("secret.load", {"x": "s3cr3t-event"})
+        scope.emit("plain.load", {"token": item["token"], "name": "l1t3ral-name"})
+        scope.append("lists", {"pin": "p1n-list", "ok": 1})
+        scope["decision"] = rb.decide(scope, LIMITS)
+        if item["age"] == 4:
+            raise ValueError(f"cannot use {item['token']}")
+
+    branch = flow_chart("load", load, id="load").add_decider("judge", rules=LIMITS, id="judge")
+    for word in ("old", "new", "declined"):
+        branch.branch(word, lambda s: {"result": {"pin": "p1n-result", "age": s["age"]}})
+    rows = [
+        {"id": n, "token": f"t0k3n-row-{n}", "age": n, "deep": {"pin": "p1n-deep"}}
+        for n in range(6)
+    ]
+
+    def start(scope: Any) -> None:
+        scope["rows"] = rows
+        scope["conn"] = {"auth": {"key": "k3y-inside"}, "host": "db"}
+        scope.append("token", "t0k3n-append")
+        scope.merge("more", {"token": scope.args["token"]})
+
+    chart = flow_chart("guarded", start, id="start")
+    chart.add_parallel_for_each(
+        "hosts",
+        id="hosts",
+        branch=branch.end().build(),
+        items=lambda s: s["rows"],
+        into="hosts",
+        subject="id",
+        max_branches=5,
+    )
+    chart.add_function("keep", lambda s: s.set("kept", [s["hosts"][0], s["hosts"]]), id="keep")
+    return chart.build()
+
+
+def served_log(run: Run) -> tuple[str, Log, Any]:
+    args, state, _ = run.raw
+    report = WireReport()
+    data = write_log(
+        run.log,
+        served_by(run.redactor),
+        beside={"state": state, "args": args},
+        report=report,
+        strict=False,
+    )
+    text = encode(data)
+    log, beside = read_log_with(json.loads(text))
+    assert encode(write_log(log, beside=beside)) == text
+    return text, log, beside
+
+
+def test_a_served_log_holds_no_secret_and_shows_what_the_served_run_shows():
+    run = guarded().run_sync({"token": "t0k3n-args"}, redact=POLICY)
+    text, log, beside = served_log(run)
+    assert [secret for secret in SECRETS if secret in text] == []
+    other = again(run, log, beside)
+    assert [row.text for row in other.walk] == [row.text for row in run.walk]
+    assert list(other.walk) == list(run.walk)
+    for one, two in zip(other.decisions, run.decisions, strict=True):
+        assert one._replace(decision=None) == two._replace(decision=None)
+        assert one.decision.to_dict() == two.decision.to_dict()
+    mine, yours = other.slots("hosts"), run.slots("hosts")
+    assert [slot.reason for slot in mine] == [slot.reason for slot in yours]
+    assert [slot.sentence for slot in mine] == [slot.sentence for slot in yours]
+    assert [slot.item for slot in mine] == [slot.item for slot in yours]
+    assert repr(other.state["rows"]) == repr(run.state["rows"])
+    assert other.args == run.args
+    assert drawn(other)[1] == drawn(run)[1]
+    for mine_too, yours_too in zip(other.commits, run.commits, strict=True):
+        assert {**mine_too.values, "token": 0} == {**yours_too.values, "token": 0}
