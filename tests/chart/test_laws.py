@@ -23,7 +23,6 @@ from drawn_charts import (
     Mount,
     Work,
     World,
-    answer_to,
     build,
     charts,
     kinds_in,
@@ -105,7 +104,7 @@ def fans_of(run: Any) -> list[FanOut]:
 
 
 @given(ANY)
-@held(200)
+@held(120)
 def test_rows_states_and_results_are_those_an_eager_recorder_would_have_written(spec):
     expected = Eager(spec)
     run = run_chart(spec)
@@ -116,7 +115,7 @@ def test_rows_states_and_results_are_those_an_eager_recorder_would_have_written(
 
 
 @given(ANY)
-@held(60)
+@held(50)
 def test_the_branches_of_every_fan_out_fork_and_selector_are_told_as_they_ended(spec):
     expected = Counter(repr(plain(slots)) for _, slots in Eager(spec).fans)
     run = run_chart(spec)
@@ -127,7 +126,7 @@ def test_the_branches_of_every_fan_out_fork_and_selector_are_told_as_they_ended(
 
 
 @given(ANY)
-@held(100)
+@held(60)
 def test_every_executed_step_has_one_stage_row_and_an_id_of_its_own(spec):
     world = World()
     run = run_chart(spec, world)
@@ -153,7 +152,7 @@ def key_of(runtime_id: str) -> str:
 
 
 @given(ANY)
-@held(100)
+@held(60)
 def test_the_counts_add_up_whatever_ended_the_run(spec):
     run = run_chart(spec)
     for fan in fans_of(run):
@@ -173,7 +172,7 @@ def test_the_counts_add_up_whatever_ended_the_run(spec):
 
 
 @given(ANY)
-@held(60)
+@held(40)
 def test_decisions_come_in_the_order_of_their_rows(spec):
     run = run_chart(spec)
     rows = [row for row in run.walk if row.type == "condition" and "without" not in row.text]
@@ -232,16 +231,201 @@ def ends_of(run: Any) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
 
 
 @given(ANY)
-@held(100)
+@held(60)
 def test_what_was_logged_replays_to_the_final_state_of_every_chart(spec):
     run = run_chart(spec)
     ends, root = ends_of(run)
     assert plain(root) == plain(run.state)
     expected = Counter((path, repr(plain(state))) for path, state in Eager(spec).ends)
     found = Counter((path, repr(plain(state))) for path, state in ends)
-    assert +found == +Counter({key: n for key, n in expected.items() if key in found or not_lost(key)})
+    assert found == expected
 
 
-def not_lost(end: tuple[str, str]) -> bool:
-    """Say that an end is one the log must tell of too."""
-    return True
+# -- the same bytes ----------------------------------------------------------------------------
+
+
+def everything(run: Any) -> str:
+    """Give all that is served of a run, and what it goes on from, as one text."""
+    checkpoint = run.checkpoint
+    if checkpoint is not None:  # its codes are in the order in which they were first met
+        checkpoint.pop("record")
+    parts = [
+        run.status,
+        run.walk.to_dicts(),
+        [commit.to_dict() for commit in run.commits],
+        [made.decision.to_dict() for made in run.decisions],
+        run.structure.to_dict(),
+        [counts.to_dict() for counts in run.fan_outs],
+        [run.error, run.ended_at, run.pause, checkpoint],
+        str(run),
+    ]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+@given(SURE, st.lists(st.integers(0, 4), min_size=1, max_size=6).map(tuple))
+@held(60)
+def test_async_functions_in_any_order_leave_the_bytes_of_plain_ones(spec, turns):
+    assert everything(run_chart(spec, World("async", turns))) == everything(run_chart(spec))
+
+
+@given(SURE)
+@held(40)
+def test_blocking_functions_in_threads_leave_the_bytes_of_plain_ones(spec):
+    assert everything(run_chart(spec, World("thread"))) == everything(run_chart(spec))
+
+
+@given(ANY)
+@held(60)
+def test_a_second_run_leaves_the_same_bytes(spec):
+    assert everything(run_chart(spec)) == everything(run_chart(spec))
+
+
+@given(SURE)
+@held(40)
+def test_one_chart_may_run_again_and_by_many_at_once(spec):
+    assume_no_attempts(spec)
+    import asyncio
+
+    chart = build(spec, World())
+
+    async def main() -> list[Any]:
+        runs = await asyncio.gather(*(chart.run() for _ in range(3)), return_exceptions=True)
+        return [getattr(run, "run", run) for run in runs]
+
+    assert len({everything(run) for run in asyncio.run(main())}) == 1
+
+
+def assume_no_attempts(spec: ChartSpec) -> None:
+    """Leave out stages that fail first: how often is counted once for all runs of a world."""
+    from hypothesis import assume
+
+    assume("fails=1" not in repr(spec) and "fails=2" not in repr(spec))
+
+
+# -- pausing anywhere --------------------------------------------------------------------------
+
+
+def hold_the_law_of_pausing(spec: ChartSpec, **options: Any) -> int:
+    """Hold a run that paused against one whose questions were answered; give the pauses."""
+    expected = Eager(spec, "resume")
+    run, pauses = run_through(spec, **options)
+    once = run_chart(spec, World(told=True))
+    assert pauses == expected.pauses
+    assert told(run.walk) == expected.rows
+    for each in (run, once):
+        assert each.status == expected.status
+        assert plain(each.state) == plain(expected.state)
+        assert plain(each.result) == plain(expected.result)
+    assert [made.decision.to_dict() for made in run.decisions] == [
+        made.decision.to_dict() for made in once.decisions
+    ]
+    assert slots_of(run) == slots_of(once)
+    assert (run.error or {}).get("type") == (once.error or {}).get("type")
+    return pauses
+
+
+def slots_of(run: Any) -> Counter[str]:
+    return Counter(repr((fan.stage, plain(Slots(fan)))) for fan in fans_of(run))
+
+
+@given(charts(asks=2))
+@held(80)
+def test_pausing_anywhere_and_going_on_elsewhere_comes_to_the_same(spec):
+    hold_the_law_of_pausing(spec)
+
+
+@given(SURE)
+@held(80)
+def test_pausing_comes_to_the_same_also_where_stages_fail_and_stop(spec):
+    hold_the_law_of_pausing(spec)
+
+
+@given(charts(asks=1, retries=False), st.lists(st.integers(0, 3), min_size=1, max_size=4))
+@held(40)
+def test_pausing_comes_to_the_same_in_whatever_form_the_functions_are(spec, turns):
+    hold_the_law_of_pausing(spec, worlds=lambda: World("async", tuple(turns)))
+    hold_the_law_of_pausing(spec, worlds=lambda: World("thread"))
+
+
+#: Stages that ask, in every place: around, inside and beside one another, and in a loop.
+EVERYWHERE = ChartSpec(
+    (
+        Work((("write", "n", 2),), None, None, None, 1, "pausable"),
+        Fork(
+            (
+                Work((("append", "list", 1),), 7, None, None, 2),
+                Mount(
+                    ChartSpec((Work((), 5, None, None, 1), Work((), 6, None, None, 1))), "mapping"
+                ),
+                Work((("merge", "map", {"x": 1}),), None, None, None, 1, "stream"),
+            ),
+            into=True,
+        ),
+        Mount(
+            ChartSpec((Mount(ChartSpec((Work((), None, None, None, 1, "pausable"),))),), 1),
+            outputs="function",
+        ),
+    ),
+    1,
+)
+
+
+def test_a_run_may_go_on_in_another_process_each_time(tmp_path):
+    expected = Eager(EVERYWHERE, "resume")
+    run, pauses = run_chart(EVERYWHERE), 0
+    assert run.status == "paused"
+    checkpoint = tmp_path / "checkpoint.json"
+    checkpoint.write_text(json.dumps(run.checkpoint))
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), *sys.path])}
+    program = """if True:
+        import json, sys
+        from pathlib import Path
+        from drawn_charts import World, answer_to, build
+        from test_laws import EVERYWHERE, everything, told
+
+        path = Path(sys.argv[1])
+        checkpoint = json.loads(path.read_text())
+        reason = checkpoint["pause"]["reason"]
+        run = build(EVERYWHERE, World()).resume_sync(checkpoint, answer_to(reason))
+        if run.status == "paused":
+            path.write_text(json.dumps(run.checkpoint))
+        print(json.dumps([run.status, told(run.walk), run.state], default=str))
+    """
+    while run is not None:
+        pauses += 1
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(checkpoint)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        status, rows, state = json.loads(done.stdout)
+        if status != "paused":
+            break
+    assert (status, pauses) == ("ok", expected.pauses)
+    assert [tuple(row) for row in rows] == expected.rows
+    assert {key: state[key] for key in ("n", "passes", "item", "said")} == {
+        key: expected.state[key] for key in ("n", "passes", "item", "said")
+    }
+
+
+def test_the_charts_that_are_drawn_hold_what_the_laws_are_about():
+    found: Counter[str] = Counter()
+
+    @given(ANY)
+    @settings(held(60), database=None)
+    def count(spec: ChartSpec) -> None:
+        found.update(kinds_in(spec))
+
+    count()
+    wanted = {"Work", "Decider", "Fork", "Mount", "Fan", "ask", *ORDINARY, *ENDING, "fail_fast"}
+    assert {name for name in wanted if found[name] < 10} == set()
+
+
+@pytest.mark.parametrize("change", ["row", "state"])
+def test_the_interpreter_itself_can_tell_a_difference(change):
+    other = ChartSpec((Work((("write", "n", 3),) if change == "state" else ()),), 1)
+    spec = ChartSpec((Work((("write", "n", 2),)),), 1)
+    assert Eager(spec).rows != Eager(other).rows or not same(Eager(spec).state, Eager(other).state)
