@@ -244,6 +244,8 @@ class LogWriter:
             "shapes": _runs(shapes),
             "values": [self._column(column, fan.values, branch=True) for column in columns],
         }
+        if isinstance(items, Slots):
+            written["size"] = len(items)
         if not fan.is_fan_out:
             written["form"] = fan.form
         if fan.bases is not None:
