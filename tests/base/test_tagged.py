@@ -114,15 +114,18 @@ def test_a_document_of_values_that_share_parts_reads_back_as_it_was(values, chan
     ]
     values = [*values, *shared, FrozenDict(all=FrozenList(values))]
     tagger, reader = Tagger(), Untagger()
-    written = [tagger.rows(values), *(tagger.write(value) for value in values)]
+    written = [tagger.column(values), *(tagger.write(value) for value in values)]
     tagger.check()
     written = json.loads(canonical(written))
-    rows, *again = reader.rows(written[0]), *(reader.read(one) for one in written[1:])
+    rows, *again = (
+        reader.column(written[0], len(values)),
+        *(reader.read(one) for one in written[1:]),
+    )
     reader.check()
     assert same(FrozenList(rows), FrozenList(values))
     assert same(FrozenList(again), FrozenList(values))
     twice = Tagger()
-    assert [twice.rows(rows), *(twice.write(value) for value in again)] == written
+    assert [twice.column(rows), *(twice.write(value) for value in again)] == written
 
 
 # -- the written form --------------------------------------------------------------------------
@@ -470,3 +473,104 @@ def test_a_set_is_written_in_one_order():
     words = [f"w{n}" for n in range(50)]
     random.Random(1).shuffle(words)
     assert write(frozenset(words)) == {"$set": sorted(words)}
+
+
+# -- columns -----------------------------------------------------------------------------------
+
+
+def column_of(values: list) -> object:
+    tagger, reader = Tagger(), Untagger()
+    for value in SHARED:
+        assert reader.read(tagger.write(value)) == value
+    written = tagger.column(values)
+    tagger.check()
+    again = reader.column(json.loads(canonical(written)), len(values))
+    reader.check()
+    assert same(FrozenList(again), FrozenList(values))
+    return written
+
+
+SHARED = [freeze({"id": n}) for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ([], []),
+        ([5], [5]),
+        ([5, 5, 5], {"$same": 5}),
+        (["a", "a"], {"$same": "a"}),
+        ([None, None], {"$same": None}),
+        ([True, True], {"$same": True}),
+        ([True, 1], [True, 1]),
+        ([0.0, -0.0], [0.0, -0.0]),
+        ([(), ()], {"$same": {"$tuple": []}}),
+        (SHARED[1:4], {"$refs": [1, 1, 1]}),
+        ([SHARED[3], SHARED[0]], {"$refs": [3, -3]}),
+        ([SHARED[3], SHARED[3]], {"$same": {"$ref": 3}}),
+        ([SHARED[3], 1], [{"$ref": 3}, 1]),
+        ([freeze([1]), freeze([1])], [[1], [1]]),
+        (
+            [freeze({"a": 1, "b": n}) for n in range(3)],
+            {"$table": [["a", "b"], {"$same": 1}, [0, 1, 2]]},
+        ),
+        ([freeze({"a": 1, "b": 2})] * 2, {"$same": {"a": 1, "b": 2}}),
+        (
+            [freeze({"a": 1, "b": 2}) for _ in range(2)],
+            {"$table": [["a", "b"], [1, 1], {"$same": 2}]},
+        ),
+        (
+            [freeze({"a": {"x": n, "y": 0}}) for n in range(2)],
+            {"$table": [["a"], {"$table": [["x", "y"], [0, 1], {"$same": 0}]}]},
+        ),
+        (
+            [freeze({"a": SHARED[n], "b": n}) for n in range(2)],
+            {"$table": [["a", "b"], {"$refs": [0, 1]}, [0, 1]]},
+        ),
+    ],
+)
+def test_a_column_is_written_briefly_where_its_values_are_alike(values, written):
+    assert column_of(values) == written
+
+
+@pytest.mark.parametrize(
+    ("data", "count", "said"),
+    [
+        ([1, 2], 3, "2 values, not 3"),
+        ({"$table": [["a"], [1]]}, 2, "1 values, not 2"),
+        ({"$table": [["a"], {"$same": 1}]}, 2, "differ in length"),
+        ({"$refs": [1]}, 1, "refers to nothing before it"),
+        ({"$refs": [0, -1]}, 2, "refers to nothing before it"),
+        ({"$refs": ["a"]}, 1, "refers to nothing before it"),
+        ({"$refs": [True]}, 1, "refers to nothing before it"),
+        ({"$refs": 1}, 1, "is no list"),
+        ({"$same": 1}, 50_000_001, "more than 50,000,000 places"),
+        ({"$same": {"$ref": 5}}, 2, "refers to nothing before it"),
+        ({"$other": 1}, 2, "is no list"),
+        ("ab", 2, "is no list"),
+    ],
+)
+def test_what_is_no_column_is_refused(data, count, said):
+    reader = Untagger()
+    assert reader.read(["one to refer to"]) == ["one to refer to"]
+    with pytest.raises(TagError) as refused:
+        reader.column(data, count)
+    assert said in refused.value.args[0]
+
+
+def test_no_value_is_a_column():
+    for data in ({"$same": 1}, {"$refs": [0]}):
+        with pytest.raises(TagError, match="there is no tag"):
+            read([1, data])
+
+
+def test_columns_that_multiply_are_counted_together():
+    reader = Untagger()
+    reader.column({"$same": 1}, 30_000_000)
+    with pytest.raises(TagError, match="more than 50,000,000 places"):
+        reader.column({"$same": 1}, 30_000_000)
+    level: object = [1, 2]
+    for _ in range(12):
+        level = {"$table": [["n", "a"], list(range(10)), {"$same": level}]}
+    with pytest.raises(TagError, match="more than 50,000,000 parts"):
+        read(level)
