@@ -484,6 +484,7 @@ class _Children(_Branches):
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
         around = self.frame
+        around.growing.clear()
         base = dict(around.state)
         frame = Frame(track, dict(base), around.args, around.path, (around, self.fan, index))
         frame.base, frame.inherited = base, set(base)

@@ -101,6 +101,9 @@ class Frame:
         The frame of the stage whose branch it is, and which.
     inherited : set of str or None
         In the child of a fork, the keys whose value is still the parent's.
+    growing : set of str
+        Keys whose list the stages made by appending, and which nobody has been handed since: it
+        may grow as it is. Whoever takes the whole state elsewhere empties it.
     answers : tuple or None
         Answers for the stage that goes on after a pause.
     loops : dict or None
@@ -116,6 +119,7 @@ class Frame:
         "args",
         "around",
         "base",
+        "growing",
         "inherited",
         "loops",
         "loopy",
@@ -138,6 +142,7 @@ class Frame:
         self.args = args
         self.path = path
         self.around = around
+        self.growing: set[str] = set()
         # One is made per branch, so what few of them need is set on those few.
         self.base: Mapping[str, Any] | None = None
         self.inherited: set[str] | None = None
@@ -208,8 +213,7 @@ class Scope(Mapping[str, Any]):
         self._codes = frame.track.codes
         self._values = frame.track.values
         self._plan = plan
-        #: Keys whose list this scope made by appending and has not handed out: it may grow.
-        self._growing: set[str] = set()
+        self._growing = frame.growing
         self._args = frame.args
         self._looked = False
         self._inherited = frame.inherited
