@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -24,6 +24,12 @@ class ThreadScope(Scope):
     def __init__(self, frame: Any, plan: Any) -> None:
         self.lock = threading.RLock()
         super().__init__(frame, plan)
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The input of the run; see `Scope.args`."""
+        with self.lock:
+            return super().args
 
 
 def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
