@@ -147,9 +147,7 @@ class BundleRow:
     @property
     def can_be_applied(self) -> bool:
         """Whether it says what to do; a ``set`` to nothing takes the key away."""
-        return self.verb in ("set", "delete") or (
-            self.verb in VERBS and self.value is not MISSING
-        )
+        return self.verb in ("set", "delete") or (self.verb in VERBS and self.value is not MISSING)
 
 
 def rows_of(bundle: Mapping[str, Any], where: str = "bundle") -> list[BundleRow]:

@@ -6,10 +6,9 @@ list that grew in a loop is not copied for every commit; what is handed out is s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, FrozenList, Immutable, handed_out
@@ -19,9 +18,6 @@ from runbook_nb.errors import DefinitionError
 from runbook_nb.record.bundles import ENCODINGS, SEPARATOR, deep_equal, deep_merge, differing
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.replay import Prefix, value_of_held
-
-if TYPE_CHECKING:
-    from runbook_nb.record.replay import Prefix as Prefix
 
 #: How each kind of code is called in a commit's trace.
 VERB_OF: Final = {"write": "set", "update": "merge", "append": "append", "delete": "delete"}

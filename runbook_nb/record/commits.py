@@ -389,12 +389,10 @@ class RunTracks:
 
     def commits(self, track: Replayed) -> Iterator[Commit]:
         """Yield the commits of a track and of all branches inside it, in the order they began."""
-        fans = {}
-        for branching in track.fans:
-            fans.setdefault(branching.step.number, []).append(branching)
         for step in track.steps:
             yield self.log_of(track, step.level)[step.place]
-            for branching in fans.get(step.number, ()):
+            branching = track.fan_of(step)
+            if branching is not None:
                 yield from self._branches(track, branching)
 
     def _branches(self, track: Replayed, branching: Branching) -> Iterator[Commit]:

@@ -73,6 +73,11 @@ class Origins:
                 found.append(now)
         return found[version]
 
+    def first_of_step(self, key: str, version: int) -> int:
+        """Give the first version of a key that was made by the step of a version."""
+        self.origin(key, (), version)
+        return self._found[key, ()][1][version]
+
     def _step_of(self, key: str, version: int) -> int:
         return self._step_at(self.timeline.time(key, version))
 

@@ -49,7 +49,8 @@ def path_of(text: str, known: Iterable[str] = ()) -> tuple[str, Steps]:
     >>> path_of("subjects[3].age"), path_of("a.b.c", ["a.b"])
     (('subjects', (3, 'age')), ('a.b', ('c',)))
     """
-    if not isinstance(text, str) or not text:
+    given: Any = text
+    if not isinstance(given, str) or not given:
         raise PathError(
             f"{text!r} is no path",
             code="bad_path",
@@ -123,7 +124,7 @@ def path_text(key: str, steps: Iterable[str | int] = ()) -> str:
 
 def inside(value: Any, step: str | int) -> Any:
     """Give what one step leads to inside a value; `MISSING` where it leads nowhere."""
-    if value.__class__ is Prefix:
+    if isinstance(value, Prefix):
         at = step if isinstance(step, int) else -1
         return value.items[at] if 0 <= at < value.length else MISSING
     if isinstance(value, Mapping):
@@ -149,9 +150,8 @@ def names_in(value: Any) -> tuple[str, ...]:
         return tuple(key for key in value if isinstance(key, str))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return tuple(value._fields)
-    if isinstance(value, Immutable) and is_dataclass(value):
-        return tuple(one.name for one in fields(value))
-    return ()
+    ours: Any = value if isinstance(value, Immutable) else None
+    return tuple(one.name for one in fields(ours)) if is_dataclass(ours) else ()
 
 
 def must_follow(value: Any, key: str, steps: Steps) -> Any:

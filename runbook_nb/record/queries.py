@@ -304,7 +304,7 @@ def births_of(source: Source, key: str, index: int) -> Births:
         kept = _kept(before, after)
         verbs = source.verbs(commit, key)
         recorded = verbs == {"append"}
-        born = born[:kept]
+        del born[kept:]
         told = ("append" if recorded else "set", "recorded" if recorded else "prefix-inference")
         born.extend([(commit, *told)] * (_size(after) - kept))
     held = line.at(key, end)

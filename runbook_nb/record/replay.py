@@ -130,9 +130,9 @@ class Timeline:
     def first(self, key: str) -> Any:
         """Give what a key held before the first time."""
         base = self.base
-        if base.__class__ is Past:
-            return base.timeline.at(key, base.time)  # type: ignore[union-attr]
-        return base.get(key, MISSING)  # type: ignore[union-attr]
+        if isinstance(base, Past):
+            return base.timeline.at(key, base.time)
+        return base.get(key, MISSING)
 
     def version(self, key: str, time: int) -> int:
         """Give the number of the version of a key that held at a time; -1 is the base."""
@@ -166,9 +166,9 @@ class Timeline:
 
     def _base_keys(self) -> list[str]:
         base = self.base
-        if base.__class__ is Past:
-            return list(base.timeline.state(base.time))  # type: ignore[union-attr]
-        return list(base)  # type: ignore[arg-type]
+        if isinstance(base, Past):
+            return list(base.timeline.state(base.time))
+        return list(base)
 
     def state(self, time: int) -> dict[str, Any]:
         """Give what every key held at a time, in the order the keys came."""

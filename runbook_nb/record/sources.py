@@ -64,10 +64,22 @@ class Source(Protocol):
     knows_base: bool
 
     def __len__(self) -> int: ...
-    def commit(self, index: int) -> Commit: ...
-    def runtime_id(self, index: int) -> str: ...
-    def stage_id(self, index: int) -> str: ...
-    def stage(self, index: int) -> str: ...
+    def commit(self, index: int) -> Commit:
+        """Make a commit."""
+        ...
+
+    def runtime_id(self, index: int) -> str:
+        """Name the execution of a commit."""
+        ...
+
+    def stage_id(self, index: int) -> str:
+        """Give the id of the stage of a commit."""
+        ...
+
+    def stage(self, index: int) -> str:
+        """Name the stage of a commit."""
+        ...
+
     def end(self, index: int) -> int:
         """Give the time at which a commit was made; for -1, that of the base."""
         ...
@@ -120,40 +132,50 @@ class RecordedSource:
         return len(self.level.steps)
 
     def runtime_id(self, index: int) -> str:
+        """Name the execution of a commit."""
         return self.redactor.text(self.track.runtime_id(self.level.steps[index]))
 
     def stage_id(self, index: int) -> str:
+        """Give the id of the stage of a commit."""
         return self.redactor.text(self.level.steps[index].ref.id)
 
     def stage(self, index: int) -> str:
+        """Name the stage of a commit."""
         return self.redactor.text(self.level.steps[index].ref.name)
 
     def end(self, index: int) -> int:
+        """Give the time at which a commit was made; for -1, that of the base."""
         return self.level.steps[index].last if index >= 0 else -1
 
     def index_at(self, time: int) -> int:
+        """Give the commit that was being made at a time."""
         return self.track.step_at(time).place
 
     def reads(self, index: int) -> Iterator[Read]:
+        """Yield what the step of a commit read, own writes included."""
         for place, code in self.track.own(self.level.steps[index]):
             if code.kind == "read" and code.key is not None:
                 yield Read(code.key, place)
 
     def verbs(self, index: int, key: str) -> frozenset[str]:
+        """Give what the step of a commit did to a key."""
         own = self.track.own(self.level.steps[index])
         return frozenset(
             VERB_OF[code.kind] for _, code in own if code.kind in CHANGES and code.key == key
         )
 
     def hidden(self, index: int, state: Mapping[str, Any]) -> list[tuple[str, ...]]:
+        """Give the hidden paths of the state after a commit."""
         if not self.redactor.active:
             return []
         return list(differing(state, self.redactor.served(state)))
 
     def skipped(self, index: int) -> int:
+        """Count the rows up to a commit that could not be applied."""
         return 0
 
     def commit(self, index: int) -> Commit:
+        """Make a commit."""
         step = self.level.steps[index]
         touched: dict[str, _Touched] = {}
         reads: dict[str, None] = {}
@@ -342,22 +364,28 @@ class PublishedSource:
         return len(self._bundles)
 
     def runtime_id(self, index: int) -> str:
+        """Name the execution of a commit."""
         return str(self._bundles[index].get("runtimeStageId", ""))
 
     def stage_id(self, index: int) -> str:
+        """Give the id of the stage of a commit."""
         found = self._bundles[index].get("stageId")
         return str(found) if found is not None else self.runtime_id(index).rpartition("#")[0]
 
     def stage(self, index: int) -> str:
+        """Name the stage of a commit."""
         return str(self._bundles[index].get("stage", self.stage_id(index)))
 
     def end(self, index: int) -> int:
+        """Give the time at which a commit was made; for -1, that of the base."""
         return index
 
     def index_at(self, time: int) -> int:
+        """Give the commit that was being made at a time."""
         return time
 
     def reads(self, index: int) -> Iterator[Read]:
+        """Yield what the step of a commit read, own writes included."""
         for key in self.read_keys(index):
             yield Read(key, index - 1)
 
@@ -370,9 +398,11 @@ class PublishedSource:
         return any(row.reads is not None for row in self._rows[index])
 
     def verbs(self, index: int, key: str) -> frozenset[str]:
+        """Give what the step of a commit did to a key."""
         return frozenset(row.verb for row in self._rows[index] if row.path[0] == key)
 
     def hidden(self, index: int, state: Mapping[str, Any]) -> list[tuple[str, ...]]:
+        """Give the hidden paths of the state after a commit."""
         found: dict[tuple[str, ...], None] = {}
         for bundle in self._bundles[: index + 1]:
             for path in bundle.get("redactedPaths", ()):
@@ -381,9 +411,11 @@ class PublishedSource:
         return list(found)
 
     def skipped(self, index: int) -> int:
+        """Count the rows up to a commit that could not be applied."""
         return self._skipped[index] if index >= 0 else 0
 
     def commit(self, index: int) -> Commit:
+        """Make a commit."""
         touched: dict[str, _Touched] = {}
         for row in self._rows[index]:
             one = touched.setdefault(row.path[0], _Touched(row.reads or ()))
