@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runbook_nb.record.bundles import deep_equal
-from runbook_nb.record.paths import Steps, follow
+from runbook_nb.record.lookup import Steps, follow
 from runbook_nb.record.replay import Prefix, Timeline, value_of_held
 
 

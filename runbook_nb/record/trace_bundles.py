@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from runbook_nb._text import MISSING
-from runbook_nb.record.paths import Steps, path_text
+from runbook_nb.record.lookup import Steps, path_text
 from runbook_nb.record.sources import PublishedSource
 from runbook_nb.record.trace_targets import Bundled, End, Link, Target, nothing
 from runbook_nb.record.tracing import Tracer

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING
+from runbook_nb.record.bundles import deep_equal
+from runbook_nb.record.lookup import Steps, path_text
 from runbook_nb.record.origins import Origins
-from runbook_nb.record.paths import Steps, path_text
 from runbook_nb.record.replay import Level, Replayed, Step
 from runbook_nb.record.sources import RecordedSource
-from runbook_nb.record.trace_signs import dotted, is_container, is_telling
+from runbook_nb.record.trace_signs import dotted, is_container
 from runbook_nb.record.trace_targets import (
     Decided,
     End,
@@ -217,7 +218,7 @@ class ReadTracer(Tracer):
             yield Link("input", path_text(key, rest), Input(track, level.opener, key, rest))
 
     def _part_of(self, track: Replayed, step: Step, args: Mapping[str, Any], made: Made) -> Steps:
-        """Find which part of its input a step wrote: the very object, or the one of that name."""
+        """Find which part of its input a step wrote: the very object, or an entry of it all."""
         name, value, steps = made
         if value is MISSING:
             return ()
@@ -229,8 +230,7 @@ class ReadTracer(Tracer):
             if (
                 isinstance(around, Mapping)
                 and name in around
-                and around[name] is value
-                and (is_telling(value) or self._wrote_all(track, step, around))
+                and self._wrote_all(track, step, around)
             ):
                 return (*path, name, *steps)
         return ()
@@ -249,7 +249,7 @@ class ReadTracer(Tracer):
             self._updates[mark] = (
                 len(around) > 1
                 and [key for key, _ in run] == list(around)
-                and (all(value is around[key] for key, value in run))
+                and all(deep_equal(value, around[key]) for key, value in run)
             )
         return self._updates[mark]
 

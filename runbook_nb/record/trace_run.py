@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import Code
+from runbook_nb.record.lookup import Steps, follow, path_text
 from runbook_nb.record.origins import same_held
-from runbook_nb.record.paths import Steps, follow, path_text
-from runbook_nb.record.replay import Branching, Level, Replayed, Step, value_of_held
+from runbook_nb.record.replay import Branching, Level, Replayed, Step
 from runbook_nb.record.slots import Slots
 from runbook_nb.record.trace_reads import Made, ReadTracer
-from runbook_nb.record.trace_signs import is_telling, moved, same_items, same_object, ways
+from runbook_nb.record.trace_signs import is_container, moved, same_items, same_object, ways
 from runbook_nb.record.trace_targets import (
     Bundled,
     Decided,
@@ -252,16 +252,15 @@ class RunTracer(ReadTracer):
     ) -> Iterator[Link]:
         step, key, steps = target.step, target.key, target.steps
         held = step.level.timeline.held(key, target.version)
-        wrote = [
-            branch
-            for branch in track.branches(branching)
-            if branch.top.timeline.versions(key) and same_held(branch.top.timeline.now(key), held)
-        ]
-        if wrote:
-            for branch in wrote:
+        structure = self.tracks.structure
+        node = None if structure is None else structure.node(track.key(step))
+        by_key = node is None or node.detail.get("merge") == "keys"
+        for branch in track.branches(branching) if by_key else ():
+            line = branch.top.timeline
+            if line.versions(key) and same_held(line.now(key), held):
                 found = self.resolve(branch, branch.top, key, ALWAYS, steps)
                 yield Link("merged", _branch_word(branch), found)
-            return
+                return
         yield from self.reads(track, step, branching.at, place)
         for branch in track.branches(branching):
             yield from self._branch_value(branch, ())
@@ -281,7 +280,7 @@ class RunTracer(ReadTracer):
             (name, way)
             for name in names
             for way in ways(before, after, state[name])
-            if exact or is_telling(value_of_held(state[name]))
+            if exact or is_container(state[name])
         ]
         for name, (start, kept) in found:
             rest = moved(steps, start)
@@ -387,7 +386,8 @@ class RunTracer(ReadTracer):
         elif branching is not None:
             yield from self._slots(track, branching, ())
         else:
-            value = track.value(track.result) if track.result >= 0 else MISSING
+            last = track.result >= 0 and track.top.steps[-1] is step
+            value = track.value(track.result) if last else MISSING
             yield from self.reads(track, step, -1, ALWAYS, Made(value=value))
 
 

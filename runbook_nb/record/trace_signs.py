@@ -1,8 +1,9 @@
 """What can be told of a value by sight: that it is the very object that was read elsewhere.
 
-Record layer. Recorded values are frozen once and handed out as they are, so a copy of a list or a
-mapping is the object itself. Of true, of None, of small numbers there is one each in the whole
-interpreter, so of those it tells nothing.
+Record layer. Recorded values are frozen once and handed out as they are, so a list or a mapping
+that is passed on is the object itself, and its content came from there whatever else was read. Of
+numbers and texts it tells nothing: the interpreter keeps one of many of them. A log that was
+written down and read back has lost it all, and is traced by the keys alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from runbook_nb._text import MISSING
 from runbook_nb.record.bundles import deep_equal
-from runbook_nb.record.paths import Steps, follow
+from runbook_nb.record.lookup import Steps, follow
 from runbook_nb.record.replay import Prefix, value_of_held
 
 
@@ -21,30 +22,18 @@ def is_container(value: Any) -> bool:
     return isinstance(value, dict | list) or value.__class__ is Prefix
 
 
-def is_telling(value: Any) -> bool:
-    """Say whether a value that is the very object somewhere else hardly can be so by chance.
-
-    Python keeps one true, one false, one None, one of each small number and short text.
-    """
-    if isinstance(value, bool) or value is None:
-        return False
-    if isinstance(value, int):
-        return not -6 < value < 257
-    return not (isinstance(value, str | bytes) and len(value) < 2)
-
-
 def same_object(a: Any, b: Any) -> bool:
     """Say whether two values are one object that can be told from equal ones."""
     return a is b and is_container(a)
 
 
 def same_items(held: Any, items: Sequence[Any]) -> bool:
-    """Say whether two lists hold the same objects."""
+    """Say whether two lists hold the same objects, each of which can be told from equal ones."""
     if held.__class__ is Prefix:
         held = value_of_held(held)
     if not isinstance(held, list) or len(held) != len(items):
         return False
-    return all(a is b for a, b in zip(held, items, strict=True))
+    return bool(items) and all(map(same_object, held, items))
 
 
 def ways(before: Any, after: Any, given: Any) -> Iterator[tuple[int, bool]]:
@@ -54,7 +43,7 @@ def ways(before: Any, after: Any, given: Any) -> Iterator[tuple[int, bool]]:
     """
     after, given = value_of_held(after), value_of_held(given)
     before = value_of_held(before)
-    if after is given or (is_container(given) and deep_equal(after, given)):
+    if after is given or deep_equal(after, given):
         yield 0, False
     elif isinstance(given, list) and isinstance(before, list) and isinstance(after, list):
         joined = len(after) == len(before) + len(given)

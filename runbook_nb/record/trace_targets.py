@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from runbook_nb._text import MISSING
-from runbook_nb.record.paths import Steps
+from runbook_nb.record.lookup import Steps
 from runbook_nb.record.replay import Branching, Replayed, Step
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.errors import PathError
-from runbook_nb.record.paths import Steps, follow, must_follow, path_of, path_text
+from runbook_nb.record.lookup import Steps, follow, must_follow, path_of, path_text
 from runbook_nb.record.queries import clamped
 from runbook_nb.record.replay import value_of_held
 from runbook_nb.record.sources import PublishedSource, RecordedSource, Source
