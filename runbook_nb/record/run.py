@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.why import Why
 
 #: Views that are kept once they were made.
-_SERVED: Final = ("args", "initial", "state", "walk", "fan_outs", "redaction")
+_SERVED: Final = ("args", "initial", "state", "walk", "commits", "fan_outs", "redaction")
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
@@ -310,11 +310,6 @@ class Run(Renderable):
     def raw_initial(self) -> FrozenDict:
         """The state the first stage found, as it is; not served."""
         return self._initial
-
-    @property
-    def raw_structure(self) -> Structure:
-        """What could have happened, as it is; not served."""
-        return self._structure
 
     @property
     def raw_ended_at(self) -> FrozenDict | None:
