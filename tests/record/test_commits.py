@@ -570,7 +570,9 @@ def specs(depth: int, faults: tuple[str, ...]) -> st.SearchStrategy[Spec]:
     if depth:
         kinds += ["decider", "fork", "selector", "subchart", "fan_out", "loop"]
     inner = (
-        st.deferred(lambda: st.lists(charts(depth - 1, faults), min_size=1, max_size=1 + depth // 2))
+        st.deferred(
+            lambda: st.lists(charts(depth - 1, faults), min_size=1, max_size=1 + depth // 2)
+        )
         if depth
         else st.just([])
     )
