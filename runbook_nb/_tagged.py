@@ -54,7 +54,10 @@ class Refusal(Exception):
 #: Gives the tag and the content of a value of another layer; None for what it does not know.
 Foreign = Callable[[Any], "tuple[str, Any] | None"]
 
-_CONTAINERS: Final = frozenset({FrozenDict, FrozenList, dict, list, tuple, frozenset, set})
+_PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str})
+_CONTAINERS: Final[frozenset[Any]] = frozenset(
+    {FrozenDict, FrozenList, dict, list, tuple, frozenset, set}
+)
 
 
 class Tagger:
@@ -139,9 +142,9 @@ class Tagger:
         """Write one value that neither refers to others nor is referred to."""
         return self._bare._write(value, 0)
 
-    def rows(self, values: Sequence[Any]) -> Any:
-        """Write several values that are not a list of anybody's: as columns when they are alike."""
-        return self._rows(values, 0)
+    def column(self, values: Sequence[Any]) -> Any:
+        """Write several values that are not a list of anybody's, briefly where they are alike."""
+        return self._column(values, 0)
 
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
@@ -256,21 +259,42 @@ class Tagger:
         _check_distinct(written)
         return {"$set": written}
 
+    def _column(self, values: Sequence[Any], depth: int, *, spelt: bool = False) -> Any:
+        """Write a column: a value that stands everywhere once, what is known as differences."""
+        if len(values) > 1 and not spelt and _is_constant(values):
+            try:
+                return {"$same": self._write(values[0], depth + 1)}
+            except Refusal as refusal:
+                refusal.steps.append("[0]")
+                raise
+        first: Any = values[0] if values else None
+        if first.__class__ in _CONTAINERS:
+            numbers = [self._known.get(id(value), -1) for value in values]
+            if -1 not in numbers:
+                self._referred = True
+                before = [0, *numbers[:-1]]
+                return {"$refs": [now - last for now, last in zip(numbers, before, strict=True)]}
+        return self._rows(values, depth)
+
     def _rows(self, values: Sequence[Any], depth: int) -> Any:
         keys = self._common_keys(values)
         if not keys:
             return self._each(values, depth)
-        columns: list[Any] = [list(keys)]
-        for key in keys:
+        columns = [[row[key] for row in values] for key in keys]
+        # One column at least says how many rows there are.
+        spelt = all(map(_is_constant, columns))
+        written: list[Any] = [list(keys)]
+        for key, column in zip(keys, columns, strict=True):
             try:
-                columns.append(self._rows([row[key] for row in values], depth + 1))
+                first = len(written) == 1
+                written.append(self._column(column, depth + 1, spelt=spelt and first))
             except Refusal as refusal:
                 # The step inside is the row's.
                 refusal.steps.insert(-1, f".{clip(key, 60)}")
                 raise
         for row in values:
             self._remember(row)
-        return {"$table": columns}
+        return {"$table": written}
 
     def _common_keys(self, values: Sequence[Any]) -> tuple[str, ...]:
         """Give the keys that all of several mappings have in the same order; none when unlike."""
@@ -376,6 +400,14 @@ def _content(foreign: Foreign, value: Any) -> Any:
 
 def _is_plain_key(key: Any) -> bool:
     return key.__class__ is str and is_clean(key)
+
+
+def _is_constant(values: Sequence[Any]) -> bool:
+    """Say whether one and the same value, or one equal plain scalar, stands in every place."""
+    first = values[0]
+    if first.__class__ in _PLAIN:
+        return all(one.__class__ is first.__class__ and one == first for one in values)
+    return all(one is first for one in values)
 
 
 def _in_order(value: Mapping[Any, Any]) -> bool:

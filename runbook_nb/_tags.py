@@ -194,18 +194,25 @@ def scalar_tag(value: Any, report: WireReport) -> tuple[Any] | tuple[str, str] |
         value = _plain_datetime(value, report)
     elif isinstance(value, timedelta):
         value = _plain_span(value, report)
-    if isinstance(value, datetime | time) and value.fold and value.tzinfo is None:
-        return "$fold", value.isoformat()
+    if isinstance(value, datetime | time):
+        if value.tzinfo is not None and value.utcoffset() is None:
+            return None  # its zone cannot be said without a day
+        if value.fold and value.tzinfo is None:
+            return "$fold", value.isoformat()
     if isinstance(value, time):
         return "$time", value.isoformat()
     found = tagged(value)
     return None if found is None else next(iter(found.items()))
 
 
+def _is_of_pandas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas"
+
+
 def _plain_datetime(value: datetime, report: WireReport) -> datetime:
     if type(value) is datetime:
         return value
-    if getattr(value, "nanosecond", 0) or not type(value).__module__.startswith("pandas."):
+    if getattr(value, "nanosecond", 0) or not _is_of_pandas(value):
         report.replace(value)
     return datetime.combine(_day(value), value.timetz()).replace(fold=value.fold)
 
@@ -217,7 +224,7 @@ def _day(value: datetime) -> date:
 def _plain_span(value: timedelta, report: WireReport) -> timedelta:
     if type(value) is timedelta:
         return value
-    if getattr(value, "nanoseconds", 0) or not type(value).__module__.startswith("pandas."):
+    if getattr(value, "nanoseconds", 0) or not _is_of_pandas(value):
         report.replace(value)
     return timedelta(value.days, value.seconds, value.microseconds)
 

@@ -220,7 +220,7 @@ class LogWriter:
         elif self._values is not AS_RECORDED:
             served = self._values.value
             held = [served(code, value, branch=branch) for value in held]
-        return self._guarded(_place(code, part), lambda: self._tagger.rows(held))
+        return self._guarded(_place(code, part), lambda: self._tagger.column(held))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         columns = fan_columns(self._log, fan)
@@ -244,6 +244,8 @@ class LogWriter:
             "shapes": _runs(shapes),
             "values": [self._column(column, fan.values, branch=True) for column in columns],
         }
+        if isinstance(items, Slots):
+            written["size"] = len(items)
         if not fan.is_fan_out:
             written["form"] = fan.form
         if fan.bases is not None:
