@@ -899,6 +899,29 @@ def slots_of(run: Any) -> Iterator[Any]:
             yield slot
 
 
+def answers(run: Any) -> Iterator[Any]:
+    for log in run.commits.whole().logs:
+        yield log.state_at(len(log)).to_dict()
+        yield [stop.to_dict() for stop in log.stops()]
+        yield [
+            part for commit in log for c in commit.changes for part in (c.value, c.added, c.before)
+        ]
+        for key in list(log.state_at(len(log)).state):
+            yield [log.births(key).to_dict(), log.causes(key=key).to_dict(), log.value_at(0, key)]
+
+
+def reasons(run: Any) -> Iterator[Any]:
+    for log in run.commits.whole().logs:
+        for key in log.raw_source.timeline.state(2**60):
+            why = log.why(key)
+            yield [why.to_dict(), why.to_frame(), str(why), *cell(why)]
+            yield [*map(repr, (*why.nodes, *why.sources)), *(n.value for n in why)]
+        for path in ("nothing", "state.x", "results[99]"):
+            with pytest.raises(LookupError) as caught:
+                log.why(path)
+            yield str(caught.value)
+
+
 #: Doors that are not served, each by a name that says so; nothing behind them is shown by itself.
 UNSERVED = {
     "checkpoint",
@@ -963,6 +986,9 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
     "part rows": lambda run: [part.to_dicts() for part in parts(run)],
     "part card": lambda run: [text for part in parts(run) for text in cell(part)],
     "commits": lambda run: [commit.to_dict() for commit in run.commits],
+    "whole log": lambda run: [run.commits.whole().encoded("delta"), *cell(run.commits.whole())],
+    "commit answers": lambda run: list(answers(run)),
+    "why": lambda run: list(reasons(run)),
     "decisions": lambda run: [
         [made.decision.to_dict(), made.decision.sentence, made.subject, made.runtime_stage_id]
         for made in run.decisions
