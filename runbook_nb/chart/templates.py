@@ -12,7 +12,7 @@ from typing import Any
 from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.layout import Layout, branch_node
 from runbook_nb.chart.model import Chart
-from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge, StructureNode
+from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge
 
 #: Edges that lead on from a stage to what follows it.
 _ONWARDS = ("next", "loop")

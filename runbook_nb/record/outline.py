@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -181,9 +182,8 @@ def _untaken(walk: Walk, node: StructureNode) -> tuple[str, str]:
     return "", ""
 
 
-def walk_card(walk: Walk) -> Card:
-    """Show a walk folded."""
-    flow = walk_flow(walk)
+def walk_head(walk: Walk) -> Card:
+    """Show a walk without its content."""
     overlay_items = sum(counts for counts in (len(fan) for fan in walk.log.fan_outs()))
     name = walk.name
     words = [counted(walk.steps_executed, "step")]
@@ -194,11 +194,6 @@ def walk_card(walk: Walk) -> Card:
     elif overlay_items:
         words.append(counted(overlay_items, "subject"))
     words.append(counted(len(walk), "row"))
-    steps: tuple[Any, ...] = (walk.steps_executed, "steps,", len(walk), "rows")
-    heading: Cell = steps
-    if _has_one_kind_of_subject(walk):
-        items, _, outcomes = _outcomes(walk)
-        heading = (items, "subject" if items == 1 else "subjects", *outcomes)
     text = walk.redactor.text
     judged = (path.rules for _, path in walk.decision_paths()[0])
     rules = {text(one.title) for one in judged if not one.is_bare}
@@ -208,36 +203,42 @@ def walk_card(walk: Walk) -> Card:
         qualifiers=tuple(sorted(rules)),
         eyebrow=tuple(("rules", Data(value=title, tone="code")) for title in sorted(rules)),
         headline=", ".join(words),
-        sections=(Section(label="", parts=(flow,)),),
+    )
+
+
+def walk_card(walk: Walk) -> Card:
+    """Show a walk folded."""
+    steps: tuple[Any, ...] = (walk.steps_executed, "steps,", len(walk), "rows")
+    heading: Cell = steps
+    if _has_one_kind_of_subject(walk):
+        items, _, outcomes = _outcomes(walk)
+        heading = (items, "subject" if items == 1 else "subjects", *outcomes)
+    return replace(
+        walk_head(walk),
+        sections=(Section(label="", parts=(walk_flow(walk),)),),
         heading=heading,
         foot="" if heading is steps else steps,
     )
 
 
-def run_card(run: Run) -> Card:
-    """Show a run: how it ended and where, then what was reached."""
+def _reached(run: Run) -> str:
+    if not run.fan_outs:
+        return ""
+    items = sum(counts.items for counts in run.fan_outs)
+    done = sum(counts.ok for counts in run.fan_outs)
+    return f"{done} of {counted(items, 'subject')} done"
+
+
+def run_head(run: Run) -> Card:
+    """Show how a run ended and where, without what was reached."""
     error = run.error
-    reached = ""
-    if run.fan_outs:
-        items = sum(counts.items for counts in run.fan_outs)
-        done = sum(counts.ok for counts in run.fan_outs)
-        reached = f"{done} of {counted(items, 'subject')} done"
     state = run.status if run.status == "ok" else f"{run.status}{_where(run)}"
     if error is not None:
         state = f"{state}: {error_words(error)}"
     elif run.pause is not None:
         state = f"{state}: {show(run.pause['reason'])}"
-    sections: list[Section] = []
-    if run.status != "ok":
-        if ended := _ended(run):
-            sections.append(Section(label="", parts=(Prose(text=ended),), in_text=False))
-        claim = Prose(
-            text="No coverage is claimed: this run gave no answer. What follows is how far it came."
-        )
-        sections.append(Section(label="", parts=(claim,)))
-    sections.append(Section(label="Reached", parts=(walk_flow(run.walk),), note=reached))
     words = [counted(run.steps_executed, "step")]
-    if reached:
+    if reached := _reached(run):
         words.append(reached)
     if run.status != "ok":
         words.append("no answer" if run.status != "paused" else "incomplete answer")
@@ -246,11 +247,25 @@ def run_card(run: Run) -> Card:
         name=run.name,
         state=state,
         headline=", ".join(words),
-        sections=tuple(sections),
-        heading=_heading(run),
-        foot=", ".join(words),
         qualifiers=("unredacted",) if run.is_unredacted else (),
         eyebrow=("unredacted: nothing is hidden in this view",) if run.is_unredacted else (),
+    )
+
+
+def run_card(run: Run) -> Card:
+    """Show a run: how it ended and where, then what was reached."""
+    head = run_head(run)
+    sections: list[Section] = []
+    if run.status != "ok":
+        if ended := _ended(run):
+            sections.append(Section(label="", parts=(Prose(text=ended),), in_text=False))
+        claim = Prose(
+            text="No coverage is claimed: this run gave no answer. What follows is how far it came."
+        )
+        sections.append(Section(label="", parts=(claim,)))
+    reached = Section(label="Reached", parts=(walk_flow(run.walk),), note=_reached(run))
+    return replace(
+        head, sections=(*sections, reached), heading=_heading(run), foot=str(head.headline)
     )
 
 
