@@ -336,8 +336,12 @@ class Execution(Watch):
                     done = yield from self._perform(level, taken, frame)
                 stopped, output = done
                 level.taken = taken
-                if not stopped and self._goes_on(level):
-                    continue
+                if not stopped:
+                    if taken.loop_to is None and level.at + 1 < level.plan.count:
+                        level.at += 1  # as nearly always
+                        continue
+                    if self._goes_on(level):
+                        continue
                 while outer:  # this chart has ended; so may those around it
                     inner, level = level, outer.pop()
                     stopped, output = yield from leave(
@@ -444,7 +448,7 @@ class Execution(Watch):
         start = len(frame.track.codes)
         try:
             if retry is None:
-                scope = self.scope(plan, frame)
+                scope = Scope(frame, plan) if plan.plain else self.scope(plan, frame)
                 value = yield from self.once(plan, fn, scope)
             else:
                 scope, value = yield from run_again(self, plan, retry, fn, frame)

@@ -16,6 +16,7 @@ from runbook_nb.chart.model import (
     DeciderStage,
     FunctionStage,
     Stage,
+    StreamingStage,
     branches_of,
     rules_of,
 )
@@ -61,6 +62,7 @@ class StagePlan:
         "has_functions",
         "judged",
         "loop_to",
+        "plain",
         "read_codes",
         "ref",
         "stage",
@@ -91,6 +93,8 @@ class StagePlan:
         self.read_codes = _KeyCodes(log, self.ref, "read")
         self.write_codes = _KeyCodes(log, self.ref, "write")
         self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
+        #: Whether its scope is one of the ordinary kind.
+        self.plain = not stage.blocking and not isinstance(stage, StreamingStage)
         #: Decision path -> the codes a decision by it appends: its reads, then itself.
         self.decisions: dict[Any, tuple[int, ...]] = {}
         self.judged: dict[Any, int] = {}
@@ -144,12 +148,13 @@ _PLAIN: Final = ("stage", "streaming", "pausable")
 class ChartPlan:
     """A chart ready to run: its stages, where each stands, and where its end leads back to."""
 
-    __slots__ = ("chart", "loop_to", "loops", "places", "stages")
+    __slots__ = ("chart", "count", "loop_to", "loops", "places", "stages")
 
     def __init__(self, chart: Chart, log: Log, path: str = "") -> None:
         self.chart = chart
         self.loop_to = chart.loop_to
         self.stages = tuple(StagePlan(stage, log, chart, path) for stage in chart.stages)
+        self.count = len(self.stages)
         self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
         self.loops = chart.loop_to is not None or any(
             branch.loop_to is not None for stage in chart.stages for branch in branches_of(stage)
@@ -174,7 +179,7 @@ def plan_alone(plan: StagePlan) -> ChartPlan:
     alone = ChartPlan.__new__(ChartPlan)
     alone.chart = plan.chart
     alone.loop_to = None
-    alone.stages = (plan,)
+    alone.stages, alone.count = (plan,), 1
     alone.places = {}
     alone.loops = False
     return alone
