@@ -17,11 +17,19 @@ from runbook_nb.chart.model import (
     FunctionStage,
     Stage,
     StreamingStage,
+    SubchartStage,
     branches_of,
     rules_of,
 )
 from runbook_nb.errors import ChartError
 from runbook_nb.record.log import Code, Log, StageRef
+
+#: What is done with a stage: its function is called, it decides, it mounts a chart; else 0.
+CALLS: Final = 1
+DECIDES: Final = 2
+MOUNTS: Final = 3
+
+_FORMS: Final = {FunctionStage: CALLS, DeciderStage: DECIDES, SubchartStage: MOUNTS}
 
 
 class _KeyCodes(dict[str, int]):
@@ -59,6 +67,7 @@ class StagePlan:
         "decisions",
         "default",
         "fn",
+        "form",
         "has_functions",
         "judged",
         "loop_to",
@@ -93,8 +102,10 @@ class StagePlan:
         self.read_codes = _KeyCodes(log, self.ref, "read")
         self.write_codes = _KeyCodes(log, self.ref, "write")
         self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
-        #: Whether its scope is one of the ordinary kind.
-        self.plain = not stage.blocking and not isinstance(stage, StreamingStage)
+        #: What is done with it, as `run_chart` tells stages apart.
+        self.form = _FORMS.get(type(stage), 0)
+        #: Whether it runs once, here and now, and says nothing meanwhile.
+        self.plain = not (stage.blocking or stage.retry or isinstance(stage, StreamingStage))
         #: Decision path -> the codes a decision by it appends: its reads, then itself.
         self.decisions: dict[Any, tuple[int, ...]] = {}
         self.judged: dict[Any, int] = {}
@@ -148,13 +159,13 @@ _PLAIN: Final = ("stage", "streaming", "pausable")
 class ChartPlan:
     """A chart ready to run: its stages, where each stands, and where its end leads back to."""
 
-    __slots__ = ("chart", "count", "loop_to", "loops", "places", "stages")
+    __slots__ = ("chart", "last", "loop_to", "loops", "places", "stages")
 
     def __init__(self, chart: Chart, log: Log, path: str = "") -> None:
         self.chart = chart
         self.loop_to = chart.loop_to
         self.stages = tuple(StagePlan(stage, log, chart, path) for stage in chart.stages)
-        self.count = len(self.stages)
+        self.last = len(self.stages) - 1
         self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
         self.loops = chart.loop_to is not None or any(
             branch.loop_to is not None for stage in chart.stages for branch in branches_of(stage)
@@ -179,7 +190,7 @@ def plan_alone(plan: StagePlan) -> ChartPlan:
     alone = ChartPlan.__new__(ChartPlan)
     alone.chart = plan.chart
     alone.loop_to = None
-    alone.stages, alone.count = (plan,), 1
+    alone.stages, alone.last = (plan,), 0
     alone.places = {}
     alone.loops = False
     return alone

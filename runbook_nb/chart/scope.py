@@ -201,7 +201,6 @@ class Scope(Mapping[str, Any]):
         "_plan",
         "_values",
         "answers",
-        "given",
         "stopped",
         "streaming",
     )
@@ -217,9 +216,8 @@ class Scope(Mapping[str, Any]):
         self._inherited = frame.inherited
         #: The reason given to `stop`, in a one-element tuple, or the signal of `interrupt`.
         self.stopped: tuple[str | None] | InterruptSignal | None = None
-        #: Answers to the questions this execution asks first, and how many of them it had.
+        #: Answers to the questions that this execution asks next.
         self.answers = frame.answers
-        self.given = 0
         #: Where the tokens of a streaming stage go.
         self.streaming: Stream | None = None
 
@@ -501,9 +499,10 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
             f"interrupt needs the stage's scope first, not {type(scope).__name__}",
             fix='write rb.interrupt(scope, "the question")',
         )
-    if scope.answers is not None and scope.given < len(scope.answers):
-        scope.given += 1
-        return scope.answers[scope.given - 1]
+    if scope.answers:
+        answer, *rest = scope.answers
+        scope.answers = tuple(rest)
+        return answer
     signal = InterruptSignal(str(reason), question_part(expects, "expects"), None)
     signal.data = question_part(data, "data")
     # Left with the scope too: a stage that catches everything must not swallow the question.
