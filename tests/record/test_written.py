@@ -32,6 +32,7 @@ from runbook_nb.record.written import (
     served_by,
     write_log,
 )
+from runbook_nb.rules.hiding import HiddenKeys
 
 RULES = rb.RuleSet(
     "health",
@@ -596,6 +597,31 @@ def test_keys_that_differ_in_a_secret_alone_stay_several():
     assert [c.actual for c in decided.decision.conditions] == [5, 6]
 
 
+def test_a_rule_set_in_a_served_state_is_one_again_or_the_data_of_one():
+    whole = rb.RuleSet("r", "1", [rb.Rule({"token": {"eq": "t0k3n"}, "n": {"gt": 1}}, "x")])
+    half = rb.RuleSet("r", "1", [rb.Rule({"n": {"between": [1, 888777]}}, "x")])
+    policy = rb.Redact(keys=("token",), values=("888777",))
+    run = with_values(whole=whole, half=half).run_sync(redact=policy)
+    text, _, beside = served_log(run)
+    assert "t0k3n" not in text.replace('"token"', "")
+    assert "888777" not in text
+    assert beside["state"]["whole"].rules[0].when["token"] == {"eq": "[REDACTED]"}
+    assert beside["state"]["half"]["rules"][0]["when"] == {"n": {"between": [1, "[REDACTED]"]}}
+
+
+def test_copies_of_one_policy_do_not_multiply_the_rules():
+    made = [
+        type(one.decision)(
+            one.decision.path, one.decision.raw_values, HiddenKeys(frozenset({"age"}))
+        )
+        for one in triage().run_sync().decisions
+    ]
+    run = with_values(made=made).run_sync()
+    assert len(write_log(run.log)["rules"]) == 1
+    _, beside = through_json(run)
+    assert [one.to_dict() for one in beside["state"]["made"]] == [one.to_dict() for one in made]
+
+
 # -- rules -------------------------------------------------------------------------------------
 
 
@@ -703,7 +729,8 @@ def test_the_records_own_values_come_back_as_what_they_are():
     assert [c.redacted for c in state["hidden"].conditions] == [True, False, False][::-1] or any(
         c.redacted for c in state["hidden"].conditions
     )
-    assert log.codes == run.log.codes
+    # Codes that nothing holds, of what was never read, are not carried.
+    assert log.codes == [run.log.codes[n] for n in dict.fromkeys(run.log.root.codes)]
 
 
 def test_slots_in_the_state_cost_nothing_and_share_their_fan_out():
@@ -1106,3 +1133,33 @@ def test_a_reader_reads_values_beside_the_log_in_any_order():
     with pytest.raises(LoadError) as refused:
         reader.value({"$ref": 10**6}, "c")
     assert refused.value.where == "c"
+
+
+def test_the_bytes_do_not_depend_on_which_branch_was_first():
+    import asyncio
+
+    def chart_of(delays):
+        async def look(scope):
+            item = scope.args["item"]
+            await asyncio.sleep(delays[item])
+            scope[f"key {item}"] = item
+
+        each = rb.flow_chart("one", look, id="look").build()
+        return (
+            rb.flow_chart("c", lambda scope: scope.set("items", [0, 1, 2]), id="a")
+            .add_parallel_for_each(
+                "Each",
+                id="each",
+                items=lambda scope: scope["items"],
+                branch=each,
+                max_branches=9,
+                into="out",
+            )
+            .build()
+        )
+
+    written = [
+        canonical(write_log(chart_of(delays).run_sync().log))
+        for delays in ([0.0, 0.01, 0.02], [0.02, 0.01, 0.0])
+    ]
+    assert written[0] == written[1]
