@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ from runbook_nb._tags import (
     LONG,
     MOST_PARTS,
     SAFE_INTEGER,
+    Sizes,
     base64_text,
     escaped,
     float_text,
     int_text,
     is_clean,
     is_nan,
-    largest_of,
     scalar_tag,
     text_tag,
 )
@@ -39,10 +39,9 @@ from runbook_nb.errors import CycleError, JsonError
 class Refusal(Exception):
     """A value that cannot be carried: what it is, and the steps to it, innermost first."""
 
-    def __init__(self, what: str, type_name: str = "") -> None:
+    def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
-        self.type_name = type_name
         self.steps: list[str] = []
 
     @property
@@ -106,6 +105,7 @@ class Tagger:
         self._blobs: dict[bytes, int] = {}
         #: Everything with a number; holding it keeps its identity its own.
         self._kept: list[Any] = []
+        self._sizes = Sizes(self._parts)
         self._referred = False
 
     def write(self, value: Any) -> Any:
@@ -131,6 +131,7 @@ class Tagger:
             written = self._write(value, 0)
             self.check()
         finally:
+            self._sizes.forget(self._kept[mark:], mark)
             del self._kept[mark:]
             tables: tuple[dict[Any, int], ...] = (self._known, self._texts, self._blobs)
             for table in tables:
@@ -148,7 +149,7 @@ class Tagger:
 
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
-        if self._referred and largest_of(self._kept, self._parts) > MOST_PARTS:
+        if self._referred and self._sizes.too_large(self._kept):
             raise Refusal(f"a value with more than {MOST_PARTS:,} parts when it is spelt out")
 
     # -- one value
@@ -277,7 +278,7 @@ class Tagger:
         return self._rows(values, depth)
 
     def _rows(self, values: Sequence[Any], depth: int) -> Any:
-        keys = self._common_keys(values)
+        keys = () if depth > DEEPEST else self._common_keys(values)
         if not keys:
             return self._each(values, depth)
         columns = [[row[key] for row in values] for key in keys]
@@ -314,7 +315,7 @@ class Tagger:
     def _deep(self, value: Any) -> Any:
         """Write what lies too deep from the inside out, each part as references to its parts."""
         if not self._refer:
-            raise Refusal("a key or a member of a set nested too deeply", type(value).__name__)
+            raise Refusal("a key or a member of a set nested too deeply")
         entries: list[Any] = []
         stack = [(value, iter(self._parts(value)))]
         open_ones = {id(value)}
@@ -331,7 +332,12 @@ class Tagger:
             else:
                 stack.pop()
                 open_ones.discard(id(node))
-                entries.append(self._write(node, 0))
+                try:
+                    entries.append(self._write(node, 0))
+                except Refusal as refusal:
+                    around = [one for one, _ in stack]
+                    refusal.steps += _steps_to(node, around)
+                    raise
         return {"$deep": entries}
 
     def _has_parts(self, value: Any) -> bool:
@@ -375,8 +381,7 @@ class Tagger:
             return self._scalar(value, *written)
         if not self._strict:
             return self._text(self.report.replace(value))
-        name = type(value).__name__
-        raise Refusal(f"a {name}, which no JSON carries", name)
+        raise Refusal(f"a {type(value).__name__}, which no JSON carries")
 
     def _other_layer(self, value: Any, tag: str, content: Any, depth: int) -> Any:
         if not tag:
@@ -391,6 +396,21 @@ class Tagger:
         written = {tag: self._each(content, depth + 1)}
         self._remember(value)
         return written
+
+
+def _steps_to(value: Any, around: list[Any]) -> Iterator[str]:
+    """Give the steps to a value from what lies around it, innermost first."""
+    for outer in reversed(around):
+        pairs: Iterable[tuple[Any, Any]] = ()
+        if isinstance(outer, Mapping):
+            pairs = outer.items()
+        elif isinstance(outer, list | tuple):
+            pairs = enumerate(outer)
+        for key, part in pairs:
+            if part is value:
+                yield f".{clip(key, 60)}" if isinstance(key, str) else f"[{key!r}]"
+                break
+        value = outer
 
 
 def _content(foreign: Foreign, value: Any) -> Any:

@@ -267,17 +267,41 @@ TEXT_TAGS: Final[dict[str, TagReader]] = {
 }
 
 
-def largest_of(kept: Sequence[Any], parts_of: Callable[[Any], Iterable[Any]]) -> int:
-    """Count the parts of each value with all it refers to spelt out; give the largest count.
+class Sizes:
+    """How many parts values have, with all they refer to spelt out.
 
-    What is kept lies behind all of its parts, so that one pass does.
+    What is taken later may refer to what was taken before, so that each is looked at once.
+
+    Parameters
+    ----------
+    parts_of : callable
+        Gives what lies directly in a value.
     """
-    sizes: dict[int, int] = {}
-    most = 0
-    for value in kept:
-        size = 0
-        for part in parts_of(value):
-            size += 1 + sizes.get(id(part), 0)
-        sizes.setdefault(id(value), size)
-        most = max(most, size)
-    return most
+
+    __slots__ = ("_most", "_parts_of", "_sizes", "_taken")
+
+    def __init__(self, parts_of: Callable[[Any], Iterable[Any]]) -> None:
+        self._parts_of = parts_of
+        self._sizes: dict[int, int] = {}
+        self._taken = 0
+        self._most = 0
+
+    def too_large(self, kept: Sequence[Any]) -> bool:
+        """Say whether one of several values has too many parts; each lies behind all of its own."""
+        sizes = self._sizes
+        for value in kept[self._taken :]:
+            size = 0
+            for part in self._parts_of(value):
+                size += 1 + sizes.get(id(part), 0)
+            sizes.setdefault(id(value), size)
+            self._most = max(self._most, size)
+        self._taken = len(kept)
+        return self._most > MOST_PARTS
+
+    def forget(self, dropped: Sequence[Any], mark: int) -> None:
+        """Forget values that are not kept, the first of which was at a mark."""
+        if self._taken > mark:
+            for value in dropped:
+                self._sizes.pop(id(value), None)
+            self._taken = mark
+            self._most = 0  # what was kept before had been found small enough

@@ -15,9 +15,9 @@ from runbook_nb._tags import (
     MOST_PARTS,
     SCALAR_TAGS,
     TEXT_TAGS,
+    Sizes,
     TagError,
     is_nan,
-    largest_of,
     read_tag,
     unknown_tag,
 )
@@ -63,6 +63,7 @@ class Untagger:
         self._foreign = dict(foreign or {})
         self._bare = Untagger(foreign, refer=False) if refer else self
         self._kept: list[Any] = []
+        self._sizes = Sizes(self._parts)
         #: The parts of the values of other layers, by the identity of the value.
         self._contents: dict[int, list[Any]] = {}
         self._referred = False
@@ -89,6 +90,7 @@ class Untagger:
             value = self._read(data, 0)
             self.check()
         finally:
+            self._sizes.forget(self._kept[mark:], mark)
             for one in self._kept[mark:]:
                 self._contents.pop(id(one), None)
             del self._kept[mark:]
@@ -108,7 +110,7 @@ class Untagger:
 
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
-        if self._referred and largest_of(self._kept, self._parts) > MOST_PARTS:
+        if self._referred and self._sizes.too_large(self._kept):
             raise TagError(
                 f"a value has more than {MOST_PARTS:,} parts when it is spelt out",
                 "do not refer to one part that often",

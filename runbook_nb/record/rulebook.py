@@ -96,6 +96,26 @@ def functions_in(path: DecisionPath) -> frozenset[int]:
     )
 
 
+def can_be_read(rules: RuleSet) -> bool:
+    """Say whether what is written of a rule set is one again; of one made for showing it may not.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule
+    >>> can_be_read(RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")]))
+    True
+    """
+    document = rules._document(by_name=True)
+    for rule, written_rule in zip(rules.rules, document["rules"], strict=True):
+        if not rule.is_filter:
+            written_rule["when"] = rule.when
+    try:
+        RuleSet.from_dict(document, recorded=True)
+    except RunbookError:
+        return False
+    return True
+
+
 # -- writing -------------------------------------------------------------------------------
 
 
@@ -114,6 +134,8 @@ class Rulebook:
         self.sets: list[dict[str, Any]] = []
         self.functions: list[list[str]] = []
         self._numbers: dict[tuple[int, int], int] = {}
+        #: What is written of a rule set -> its number: copies of one are one.
+        self._alike: dict[str, int] = {}
         self._called: list[Any] = []
         #: Keeps the identities that rule sets are found by their own.
         self._held: list[Any] = []
@@ -123,9 +145,12 @@ class Rulebook:
         """Give the number of a rule set as seen under a policy."""
         found = self._numbers.get((id(rules), id(hide)))
         if found is None:
-            found = self._numbers[id(rules), id(hide)] = len(self.sets)
             self._held.append((rules, hide))
-            self.sets.append(self._entry(rules, hide))
+            entry = self._entry(rules, hide)
+            found = self._alike.setdefault(encode(entry), len(self.sets))
+            if found == len(self.sets):
+                self.sets.append(entry)
+            self._numbers[id(rules), id(hide)] = found
         return found
 
     def path(self, path: DecisionPath, hide: Hider | None = None) -> list[Any]:

@@ -130,6 +130,11 @@ def test_a_document_of_values_that_share_parts_reads_back_as_it_was(values, chan
 
 # -- the written form --------------------------------------------------------------------------
 
+
+class Thing:
+    pass
+
+
 Point = namedtuple("Point", "x y")
 PARIS = ZoneInfo("Europe/Paris")
 
@@ -223,10 +228,6 @@ def test_what_is_made_plainer_is_counted(value, written, counted):
     report = WireReport()
     assert write(value, report) == written
     assert report.replaced == counted
-
-
-class Thing:
-    pass
 
 
 @pytest.mark.parametrize(
@@ -340,6 +341,26 @@ def test_a_value_of_any_depth_is_written_in_few_levels(wrap, levels):
             for one in (value, again)
         )
     assert again == "core"
+
+
+def test_rows_that_are_alike_at_any_depth_are_written_in_few_levels():
+    def chain(levels: int, core: object) -> object:
+        return nested(levels, lambda inner: FrozenDict(k=core if inner == "core" else inner))
+
+    for levels in (1, DEEPEST, 3 * DEEPEST, 2_000):
+        value = FrozenList([chain(levels, 1), chain(levels, 2)])
+        written = write(value)
+        assert levels_of(written) < MOST_LEVELS
+        assert encode(write(read(json.loads(canonical(written))))) == encode(written)
+
+
+def test_the_path_to_what_lies_deep_is_told_whole():
+    value = nested(
+        60, lambda inner: FrozenList([0, FrozenDict(k=(Thing() if inner == "core" else inner,))])
+    )
+    with pytest.raises(JsonError) as refused:
+        write(value)
+    assert refused.value.where == "[1].k[0]" * 61
 
 
 def doubled(levels: int) -> FrozenList:

@@ -32,6 +32,7 @@ from runbook_nb.record.written import (
     served_by,
     write_log,
 )
+from runbook_nb.rules.hiding import HiddenKeys
 
 RULES = rb.RuleSet(
     "health",
@@ -594,6 +595,31 @@ def test_keys_that_differ_in_a_secret_alone_stay_several():
     (decided,) = again(run, log, beside).decisions
     assert [c.key for c in decided.decision.conditions] == ["[REDACTED]", "[REDACTED]'"]
     assert [c.actual for c in decided.decision.conditions] == [5, 6]
+
+
+def test_a_rule_set_in_a_served_state_is_one_again_or_the_data_of_one():
+    whole = rb.RuleSet("r", "1", [rb.Rule({"token": {"eq": "t0k3n"}, "n": {"gt": 1}}, "x")])
+    half = rb.RuleSet("r", "1", [rb.Rule({"n": {"between": [1, 888777]}}, "x")])
+    policy = rb.Redact(keys=("token",), values=("888777",))
+    run = with_values(whole=whole, half=half).run_sync(redact=policy)
+    text, _, beside = served_log(run)
+    assert "t0k3n" not in text.replace('"token"', "")
+    assert "888777" not in text
+    assert beside["state"]["whole"].rules[0].when["token"] == {"eq": "[REDACTED]"}
+    assert beside["state"]["half"]["rules"][0]["when"] == {"n": {"between": [1, "[REDACTED]"]}}
+
+
+def test_copies_of_one_policy_do_not_multiply_the_rules():
+    made = [
+        type(one.decision)(
+            one.decision.path, one.decision.raw_values, HiddenKeys(frozenset({"age"}))
+        )
+        for one in triage().run_sync().decisions
+    ]
+    run = with_values(made=made).run_sync()
+    assert len(write_log(run.log)["rules"]) == 1
+    _, beside = through_json(run)
+    assert [one.to_dict() for one in beside["state"]["made"]] == [one.to_dict() for one in made]
 
 
 # -- rules -------------------------------------------------------------------------------------
