@@ -368,7 +368,7 @@ def test_each_end_is_called_by_its_name():
     assert [(s.kind, s.place, s.value, s.sentence) for s in why.sources] == [
         ("absent", "never", None, "never: nobody had written it"),
         ("initial", "seeded", 7, "the state the run began with, seeded"),
-        ("args", "", {"n": 2}, "the run's input"),
+        ("args", "n", 2, "the run's input, n"),
     ]
     own = made.why("y").sources[0]
     assert (own.kind, own.stage, own.times) == ("own", "S1", 1)
