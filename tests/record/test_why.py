@@ -691,6 +691,32 @@ def test_what_follows_a_loop_does_not_rest_on_going_back():
     )
 
 
+def test_going_back_for_no_reason_but_the_chart_is_told_without_one():
+    def count(scope):
+        scope["n"] = scope["n"] + 1
+        if scope["n"] > 2:
+            scope.stop()
+
+    made = (
+        flow_chart("c", lambda s: s.set("n", 0), id="seed")
+        .add_function("Count", count, id="count")
+        .loop_to("count")
+        .build()
+        .run_sync()
+    )
+    assert links(made.why("n")) == [
+        ("count#3 n", "read", "n", "count#2 n"),
+        ("count#3 n", "looped", "", "count#2 loop"),
+        ("count#2 n", "read", "n", "count#1 n"),
+        ("count#2 n", "looped", "", "count#1 loop"),
+        ("count#2 loop", "looped", "", "count#1 loop"),
+        ("count#1 n", "read", "n", "seed#0 n"),
+        ("seed#0 n", "own", "", "own seed"),
+    ]
+    assert "—" not in str(made.why("n"))
+    assert "—" not in str(linear(lambda s: s.set("x", s.args), args={"a": 1, "b": 2}).why("x"))
+
+
 def test_a_loop_costs_no_more_than_its_passes():
     made = looped(3000)
     why = made.why("end")
