@@ -43,7 +43,7 @@ from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
 from runbook_nb.record.log import Log, Track
 from runbook_nb.record.places import Place, runtime_id
-from runbook_nb.record.redact import as_redact
+from runbook_nb.record.redact import as_redact, joined_policies
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
 
@@ -169,6 +169,7 @@ class Execution(Watch):
     def resume_from(self, resumed: Resumed, answer: Any) -> None:
         """Take over what a paused run left."""
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
+        self.policy = joined_policies(resumed.policy, self.policy)
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
         self._resumed, self._answer = resumed.place, answer
@@ -226,6 +227,7 @@ class Execution(Watch):
                 error.place,
                 tuple(sorted(self.undeclared)),
                 structure_digest(self.chart.structure),
+                self.policy,
             )
         return Run(
             name=self.chart.name,

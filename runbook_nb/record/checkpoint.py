@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from runbook_nb._frozen import FrozenDict, FrozenList, freeze, thaw
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, to_wire
-from runbook_nb.errors import CheckpointError, LoadError
+from runbook_nb.errors import CheckpointError, DefinitionError, LoadError
 from runbook_nb.record.log import Log
 from runbook_nb.record.places import Place
+from runbook_nb.record.redact import Redact, as_redact
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Resumed(NamedTuple):
         Branches taken that the chart did not declare.
     structure : str
         Digest of the chart's structure.
+    policy : Redact or None
+        What the views of the run hide; it goes on holding.
     """
 
     log: Log
@@ -48,6 +51,7 @@ class Resumed(NamedTuple):
     place: Place
     undeclared: tuple[tuple[str, str], ...]
     structure: str
+    policy: Redact | None = None
 
 
 def structure_digest(structure: Structure) -> str:
@@ -75,9 +79,9 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     -------
     dict
         ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
-        place, undeclared, taken_back, record}``; plain JSON. ``args``, ``state`` and ``fan_outs``
-        are for the one who answers; the run goes on from the ``record``, which holds every value
-        as it is.
+        place, undeclared, taken_back, record}``, and ``redact`` where there is a policy; plain
+        JSON. ``args``, ``state`` and ``fan_outs`` are for the one who answers; the run goes on
+        from the ``record``, which holds every value as it is.
 
     Raises
     ------
@@ -92,6 +96,7 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     answers: list[Any] = []
     place = _written_place(resumed.place, answers)
     beside = {"args": resumed.args, "initial": resumed.initial, "answers": FrozenList(answers)}
+    hidden = {} if resumed.policy is None else {"redact": resumed.policy.to_dict()}
     return {
         "format": CHECKPOINT_FORMAT,
         "procedure": run.name,
@@ -107,6 +112,7 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         # Only read for the secrets in it, which texts on the record may quote.
         "taken_back": [[key, to_wire(value)] for key, value in resumed.log.taken_back],
         "record": write_log(resumed.log, beside=beside),
+        **hidden,
     }
 
 
@@ -176,7 +182,15 @@ def read_checkpoint(
         _read_place(checkpoint.get("place"), answers, 0),
         tuple((pair[0], pair[1]) for pair in pairs),
         structure_digest(structure),
+        _read_policy(checkpoint.get("redact")),
     )
+
+
+def _read_policy(written: Any) -> Redact | None:
+    try:
+        return as_redact(written)
+    except DefinitionError as error:
+        raise _bad(error.message, "redact") from error
 
 
 def _read_place(written: Any, given: list[Any], depth: int) -> Place:

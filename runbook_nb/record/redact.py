@@ -87,6 +87,45 @@ class Redact(Immutable):
                     fix="write keys joined by dots, with [*] for every item of a list",
                 )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give the policy as JSON values, literal secrets included.
+
+        Examples
+        --------
+        >>> Redact(keys=("token",), fields={"conn": ("pin",)}).to_dict()
+        {'keys': ['token'], 'fields': {'conn': ['pin']}}
+        """
+        written: dict[str, Any] = {}
+        for name in _NAMES:
+            part = getattr(self, name)
+            if part and name == "fields":
+                written[name] = {key: list(paths) for key, paths in part.items()}
+            elif part:
+                written[name] = list(part)
+        return written
+
+
+def joined_policies(first: Redact | None, second: Redact | None) -> Redact | None:
+    """Give the policy that hides what either hides.
+
+    Examples
+    --------
+    >>> joined_policies(Redact(keys=("a",)), Redact(keys=("b", "a"), emits=("x",))).to_dict()
+    {'keys': ['a', 'b'], 'emits': ['x']}
+    """
+    if first is None or second is None:
+        return first or second
+    parts = {
+        name: tuple(dict.fromkeys((*getattr(first, name), *getattr(second, name))))
+        for name in _NAMES
+        if name != "fields"
+    }
+    fields: dict[str, tuple[str, ...]] = {}
+    for policy in (first, second):
+        for key, paths in (policy.fields or {}).items():
+            fields[key] = tuple(dict.fromkeys((*fields.get(key, ()), *paths)))
+    return Redact(**parts, fields=fields)
+
 
 _NAMES = ("keys", "patterns", "fields", "paths", "values", "emits")
 

@@ -34,6 +34,7 @@ from runbook_nb.chart.model import Retry
 from runbook_nb.chart.scope import interrupt
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.projection import project_walk
+from runbook_nb.record.slots import Slots
 
 SECRET = "hunter-2-hunter"
 NUMBER = 48151623
@@ -826,6 +827,450 @@ def in_secret_write_of_a_branch(redact):
     return each(redact, [1, 2], lambda s: s.set("token", SECRET, secret=True))
 
 
+# -- charts in charts --------------------------------------------------------------------------
+
+
+def mounted(
+    redact: Any, inner: Any = None, *, load: Any = None, args: Any = None, **how: Any
+) -> Any:
+    """Run a chart with another mounted in it."""
+    inner = inner or flow_chart("inner", lambda s: s.set("got", 1), id="in").build()
+    chart = flow_chart("outer", load or (lambda s: s.update({"token": SECRET})), id="load")
+    return done(chart.add_subchart("Sub", inner, id="sub", **how), redact, args)
+
+
+@place("rows", "initial", "state", by=(TOKEN, {"paths": ["conn.pin", "token"]}))
+def in_initial_state(redact):
+    chart = flow_chart("c", lambda s: s.stop(s["conn"]["pin"]), id="a")
+    return done(chart, redact, state={"token": SECRET, "conn": {"pin": SECRET}})
+
+
+@place("rows", "decisions", "initial", by=({"keys": ["word"]},))
+def in_actual_from_initial_state(redact):
+    made = flow_chart("c", lambda s: None, id="a").add_decider(
+        "D", id="d", rules=ruled(rb.Rule({"word": {"ne": "x"}}, "a"), default="a")
+    )
+    chart = made.branch("a", lambda s: None).end()
+    return done(chart, redact, state={"word": SECRET})
+
+
+@place("state", "recording", "commits", by=(TOKEN,))
+def in_mapped_input(redact):
+    """The secret goes in under a name that nobody hides."""
+    inner = flow_chart("inner", lambda s: s.set("copy", s["given"]), id="in").build()
+    return mounted(redact, inner, inputs={"given": "token"})
+
+
+@place("state", "recording", by=({"paths": ["conn.pin"]}, {"fields": {"conn": ["pin"]}}))
+def in_part_of_a_mapped_input(redact):
+    """Rebased: a path into the parent's key leads to the same object inside, short as it is."""
+    inner = flow_chart("inner", lambda s: s.set("kept", s["given"]), id="in").build()
+    load = lambda s: s.update({"conn": {"pin": SECRET, "host": "h"}})  # noqa: E731
+    return mounted(redact, inner, load=load, inputs={"given": "conn"}, outputs={"got": "kept"})
+
+
+@place("recording", by=({"keys": ["pin"]}, {"paths": ["pin"]}))
+def in_input_mapped_by_a_function(redact):
+    return mounted(redact, load=lambda s: None, inputs=lambda s: {"pin": SECRET})
+
+
+@place("state", "commits", "recording", by=(TOKEN, {"keys": ["out"]}))
+def in_mapped_output(redact):
+    inner = flow_chart("inner", lambda s: s.set("token", SECRET), id="in").build()
+    return mounted(redact, inner, load=lambda s: None, outputs={"out": "token"})
+
+
+@place("state", "commits", by=({"keys": ["out"]},))
+def in_output_mapped_by_a_function(redact):
+    return mounted(redact, load=lambda s: None, outputs=lambda r, s: {"out": [f"at {SECRET}"]})
+
+
+@place("recording", by=(TOKEN,))
+def in_state_of_a_mounted_chart(redact):
+    inner = flow_chart("inner", lambda s: s.set("token", SECRET), id="in").build()
+    return mounted(redact, inner, load=lambda s: None)
+
+
+@place("rows", "structure", "recording", "svg", "dot", "mermaid")
+def in_name_of_a_mounted_stage(redact):
+    inner = flow_chart(f"in {SECRET}", lambda s: None, id="in").build()
+    return mounted(redact, inner, load=lambda s: None)
+
+
+@place("rows", "structure", "recording")
+def in_id_of_a_mount(redact):
+    inner = flow_chart("inner", lambda s: None, id="in").build()
+    chart = flow_chart("c", lambda s: None, id="a").add_subchart("Sub", inner, id=f"sub-{SECRET}")
+    return done(chart, redact)
+
+
+@place("decisions", "crawl")
+def in_path_of_a_decision_in_a_mount(redact):
+    inner = (
+        flow_chart("inner", lambda s: s.set("word", 5), id="in")
+        .add_decider("D", id="d", rules=ruled(IS_A, default="a"))
+        .branch("a", lambda s: None)
+        .end()
+        .build()
+    )
+    chart = flow_chart("c", lambda s: None, id="a").add_subchart("Sub", inner, id=f"sub-{SECRET}")
+    return done(chart, redact)
+
+
+@place("rows", "structure")
+def in_stage_of_a_lazy_chart(redact):
+    def make():
+        return flow_chart(f"made {SECRET}", lambda s: None, id=f"m-{SECRET}").build()
+
+    chart = flow_chart("c", lambda s: None, id="a")
+    return done(chart.add_subchart("Sub", make, id="sub", lazy=True), redact)
+
+
+@place("error", "rows")
+def in_error_of_an_input_mapper(redact):
+    def inputs(scope):
+        raise ValueError(f"cannot map {SECRET}")
+
+    return mounted(redact, load=lambda s: None, inputs=inputs)
+
+
+@place("error", "rows", by=(TOKEN,))
+def in_error_of_an_output_mapper(redact):
+    def outputs(result, scope):
+        raise ValueError(f"cannot map {result['token']}")
+
+    inner = flow_chart("inner", lambda s: s.set("token", SECRET), id="in").build()
+    return mounted(redact, inner, load=lambda s: None, outputs=outputs)
+
+
+@place("error", "rows", by=(TOKEN,))
+def in_error_inside_a_mounted_chart(redact):
+    inner = flow_chart("inner", raising(ValueError(f"no {SECRET}")), id="in").build()
+    return mounted(redact, inner)
+
+
+@place("error", "rows")
+def in_error_of_a_lazy_chart(redact):
+    chart = flow_chart("c", lambda s: None, id="a").add_subchart(
+        "Sub", lambda: raising(ValueError(f"none for {SECRET}"))(None), id="sub", lazy=True
+    )
+    return done(chart, redact)
+
+
+@place("rows", by=(TOKEN,))
+def in_stop_reason_of_a_mounted_chart(redact):
+    inner = flow_chart("inner", lambda s: s.stop(f"because {SECRET}"), id="in").build()
+    return mounted(redact, inner, propagate_stop=True)
+
+
+# -- side by side ------------------------------------------------------------------------------
+
+
+def forked(redact: Any, *children: Any, load: Any = None, **how: Any) -> Any:
+    """Run a fork of some children, given as (id, function or chart)."""
+    chart = flow_chart("c", load or (lambda s: None), id="a").add_fork("Fork", id="fork", **how)
+    for id, fn in children:
+        chart = chart.branch(id, fn)
+    return done(chart.end().add_function("End", lambda s: None, id="end"), redact)
+
+
+@place("state", "commits", "recording", by=(TOKEN,))
+def in_view_of_a_fork_child(redact):
+    """What a child sees of its parent, written on under another name."""
+    return forked(
+        redact,
+        ("c1", lambda s: s.set("copy", s["token"])),
+        ("c2", lambda s: s.set("text", f"with {s['token']}")),
+        load=lambda s: s.set("token", SECRET),
+        merge="keys",
+    )
+
+
+@place("slots", "state", "recording", by=(TOKEN,))
+def in_write_of_a_fork_child(redact):
+    return forked(redact, ("c1", lambda s: s.set("token", SECRET)), into="out")
+
+
+@place("slots", "state")
+def in_result_of_a_fork_child(redact):
+    return forked(redact, ("c1", lambda s: f"got {SECRET}"), into="out")
+
+
+@place("slots", "rows", by=(TOKEN,))
+def in_error_of_a_fork_child(redact):
+    def child(scope):
+        scope["token"] = SECRET
+        raise ValueError(f"bad {SECRET}")
+
+    return forked(redact, ("c1", child), ("c2", lambda s: None), into="out")
+
+
+@place("rows", "structure", "slots", "recording", "svg")
+def in_id_of_a_fork_child(redact):
+    return forked(redact, (f"c-{SECRET}", lambda s: None), into="out")
+
+
+@place("error", "rows")
+def in_error_of_a_merge(redact):
+    def merge(scope, slots):
+        raise ValueError(f"cannot merge {slots[0].value}")
+
+    return forked(redact, ("c1", lambda s: SECRET), merge=merge)
+
+
+@place("error", "rows")
+def in_key_of_a_merge_conflict(redact):
+    both = f"k-{SECRET}"
+    children = [(f"c{n}", lambda s: s.set(both, 1)) for n in range(2)]
+    return forked(redact, *children, merge="keys")
+
+
+def selecting(redact: Any, rules: Any = None, *, judge: Any = None, load: Any = None) -> Any:
+    how = {"judge": judge} if judge is not None else {"rules": rules}
+    made = flow_chart("c", load or (lambda s: s.set("word", SECRET)), id="a").add_selector(
+        "Pick", id="pick", into="out", **how
+    )
+    for word in ("x", "y"):
+        made = made.branch(word, lambda s: s.set("n", 1))
+    return done(made.end(), redact)
+
+
+@place("rows", "crawl", "recording", by=({"keys": ["word"]},))
+def in_actual_of_a_selection(redact):
+    return selecting(redact, ruled(rb.Rule({"word": {"ne": "q"}}, "x")))
+
+
+@place("rows", "crawl", by=({"keys": ["word"]},))
+def in_limit_of_a_selection(redact):
+    rules = ruled(rb.Rule({"word": {"ne": SECRET}}, "x"))
+    return selecting(redact, rules, load=lambda s: s.set("word", "w"))
+
+
+@place("error", "rows")
+def in_choices_of_a_selector(redact):
+    return selecting(redact, judge=lambda s: ["x", SECRET], load=lambda s: None)
+
+
+@place("rows", by=(TOKEN,))
+def in_facts_of_a_selection_judged_apart(redact):
+    def judge(scope):
+        scope.emit("asked", f"with {SECRET}")
+        return rb.select({"token": SECRET}, [rb.Rule({"token": {"ne": "q"}}, "x")])
+
+    return selecting(redact, judge=judge, load=lambda s: None)
+
+
+@place("rows", "structure", "recording")
+def in_word_of_a_selector(redact):
+    word = f"w-{SECRET}"
+    made = flow_chart("c", lambda s: None, id="a").add_selector("Pick", lambda s: word, id="p")
+    return done(made.branch(word, lambda s: None).end(), redact)
+
+
+# -- round and round, piece by piece, on and off -----------------------------------------------
+
+
+@place("state", "commits", by=(TOKEN,))
+def in_state_of_a_loop(redact):
+    def dig(scope):
+        scope["n"] = scope.get("n", 0) + 1
+        scope["token" if scope["n"] == 1 else "copy"] = SECRET
+
+    chart = (
+        flow_chart("c", dig, id="dig")
+        .add_decider("Enough", lambda s: "no" if s["n"] < 3 else "yes", id="enough")
+        .branch("no", lambda s: s.append("seen", f"at {SECRET}"), loop_to="dig")
+        .branch("yes", lambda s: None)
+        .end()
+    )
+    return done(chart, redact)
+
+
+@place("rows", "structure")
+def in_target_of_a_loop(redact):
+    target = f"dig-{SECRET}"
+    chart = flow_chart("c", lambda s: s.set("n", s.get("n", 0) + 1), id=target).add_function(
+        "B", lambda s: s.stop() if s["n"] > 1 else None, id="b"
+    )
+    return done(chart.loop_to(target), redact)
+
+
+def streamed(redact: Any, *tokens: str, stream: str = "out", load: Any = None) -> Any:
+    def say(scope):
+        for token in tokens:
+            scope.stream(token)
+
+    chart = flow_chart("c", load or (lambda s: None), id="a")
+    return done(chart.add_streaming("Say", say, id="say", stream=stream), redact)
+
+
+@place("recording", by=(TOKEN,))
+def in_streamed_tokens(redact):
+    half = len(SECRET) // 2
+    tokens = ("it is ", SECRET[:half], SECRET[half:], " indeed")
+    return streamed(redact, *tokens, load=lambda s: s.set("token", SECRET))
+
+
+@place("rows")
+def in_name_of_a_stream(redact):
+    return streamed(redact, "a", stream=f"s-{SECRET}")
+
+
+@place("rows", "recording", by=(TOKEN,))
+def in_stream_cut_short(redact):
+    def say(scope):
+        scope["token"] = SECRET
+        scope.stream(f"begun {SECRET}")
+        raise ValueError(f"lost {SECRET}")
+
+    chart = flow_chart("c", lambda s: None, id="a").add_streaming("Say", say, id="say")
+    return done(chart, redact)
+
+
+@place("pause", "rows", "html", by=(TOKEN,))
+def in_question_of_a_pausable_stage(redact):
+    def ask(scope):
+        scope["token"] = SECRET
+        return {"reason": f"use {SECRET}?", "expects": [SECRET], "more": {"token": SECRET}}
+
+    chart = flow_chart("c", lambda s: None, id="a").add_pausable(
+        "Ask", ask, lambda s, answer: None, id="ask"
+    )
+    return done(chart, redact)
+
+
+@place("pause", by=(TOKEN,))
+def in_data_of_a_question(redact):
+    def ask(scope):
+        interrupt(scope, "which?", None, {"token": SECRET, "text": f"with {SECRET}"})
+
+    return done(flow_chart("c", ask, id="a"), redact)
+
+
+def answered(redact: Any, answer: Any, then: Any = None, *, again: Any = ...) -> Any:
+    """Run a chart that asks, and go on with an answer."""
+
+    def ask(scope):
+        return "what?"
+
+    chart = (
+        flow_chart("c", lambda s: s.set("n", 1), id="a")
+        .add_pausable("Ask", ask, then or (lambda s, a: s.set("got", a)), id="ask")
+        .build()
+    )
+    paused = done(chart, redact)
+    point = json.loads(json.dumps(paused.checkpoint))
+    try:
+        return chart.resume_sync(point, answer, redact=redact if again is ... else again)
+    except Exception as error:
+        return error.run
+
+
+@place("rows", "state", "recording", by=({"keys": ["got"]},))
+def in_answer(redact):
+    return answered(redact, SECRET)
+
+
+@place("state", "recording", by=(TOKEN,))
+def in_part_of_an_answer(redact):
+    return answered(redact, {"token": SECRET}, lambda s, a: s.set("text", f"with {a['token']}"))
+
+
+@place("rows", "error", by=(TOKEN,))
+def in_error_after_an_answer(redact):
+    def then(scope, answer):
+        raise ValueError(f"no {answer['token']}")
+
+    return answered(redact, {"token": SECRET}, then)
+
+
+@place("rows", "state", by=({"keys": ["got"]},))
+def in_answer_of_a_run_resumed_without_its_policy(redact):
+    """A policy holds for what comes after the pause, whoever goes on."""
+    return answered(redact, SECRET, again=None)
+
+
+@place("rows", "state", by=(TOKEN,))
+def in_write_taken_back_before_a_question(redact):
+    """Written, asked about, and never written again once the answer is there."""
+
+    def ask(scope):
+        if "asked" in scope.args["seen"]:
+            scope["text"] = f"was {SECRET}"
+            return
+        scope["token"] = SECRET
+        interrupt(scope, f"use {SECRET}?")
+
+    chart = flow_chart("c", ask, id="a").build()
+    paused = done(chart, redact, {"seen": []})
+    point = json.loads(json.dumps(paused.checkpoint))
+
+    def gone(scope):
+        interrupt(scope, "again?")
+        scope["text"] = f"was {SECRET}"
+
+    other = flow_chart("c", gone, id="a").build()
+    return other.resume_sync(point, "yes", redact=redact)
+
+
+@place("rows", "pause", by=(TOKEN,))
+def in_question_of_a_branch(redact):
+    def work(scope):
+        scope["token"] = SECRET
+        interrupt(scope, f"use {SECRET}?")
+
+    return each(redact, [1, 2], work)
+
+
+@place("slots", "recording", by=(TOKEN,))
+def in_retry_of_a_branch(redact):
+    def work(scope):
+        scope["token"] = SECRET
+        raise ValueError(f"no {SECRET}")
+
+    chart = flow_chart("look", work, id="look", retry=Retry(2)).build()
+    return each(redact, [1], chart=chart)
+
+
+@place(values=False, by=(None,))
+def in_secret_write_before_a_pause(redact):
+    """The mark goes with the checkpoint."""
+
+    def ask(scope):
+        return "what?"
+
+    def load(scope):
+        scope.set("token", SECRET, secret=True)
+        scope["copy"] = SECRET
+
+    chart = (
+        flow_chart("c", load, id="a")
+        .add_pausable("Ask", ask, lambda s, a: s.set("text", f"with {SECRET}"), id="ask")
+        .build()
+    )
+    point = json.loads(json.dumps(chart.run_sync(redact=redact).checkpoint))
+    return chart.resume_sync(point, "yes")
+
+
+@place(values=False, by=(None,))
+def in_secret_write_of_an_attempt_that_failed(redact):
+    calls = []
+
+    def shaky(scope):
+        if not calls:
+            calls.append(1)
+            scope.set("token", SECRET, secret=True)
+            raise OSError(f"refused {SECRET}")
+
+    return done(flow_chart("c", shaky, id="a", retry=Retry(2)), redact)
+
+
+@place(values=False, by=(None,))
+def in_secret_write_of_a_mounted_chart(redact):
+    inner = flow_chart("inner", lambda s: s.set("token", SECRET, secret=True), id="in").build()
+    return mounted(redact, inner, load=lambda s: None, outputs={"out": "token"})
+
+
 # -- what leaves -------------------------------------------------------------------------------
 
 _PICTURE = re.compile(r"base64,([A-Za-z0-9+/=]+)")
@@ -893,6 +1338,9 @@ def kept(run: Any) -> Any:
 
 
 def slots_of(run: Any) -> Iterator[Any]:
+    for value in [*run.state.values(), run.result]:
+        if isinstance(value, Slots):
+            yield from (slot.to_dict() for slot in value)
     for fan in run.log.fan_outs():
         for slot in run.slots(fan.stage.id):
             yield slot.to_dict()
@@ -948,6 +1396,7 @@ def flowchart(run: Any, form: str) -> Iterator[str]:
 
 OUTLETS: dict[str, Callable[[Any], Any]] = {
     "args": lambda run: run.args,
+    "initial": lambda run: run.initial,
     "state": lambda run: [run.state, to_wire(run.state)],
     "result": lambda run: [run.result, to_wire(run.result)],
     "error": lambda run: run.error,
