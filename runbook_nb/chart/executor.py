@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
+from runbook_nb._text import MISSING
+from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
@@ -41,11 +43,12 @@ from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
-from runbook_nb.record.log import Log, Track
+from runbook_nb.record.log import Code, Log, Track
 from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact, joined_policies
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
+from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
@@ -94,7 +97,7 @@ async def go_on(
 
 
 def _rules_in(chart: Chart) -> list[Any]:
-    from runbook_nb.chart.model import rules_by_key
+    from runbook_nb.chart.layout import rules_by_key
 
     return [rules for _, rules in rules_by_key(chart, "")]
 
@@ -108,6 +111,7 @@ async def _ended(execution: Execution) -> Run:
         if getattr(error, "code", None) == "bad_checkpoint":
             raise  # found where the run was to go on: nothing has run
         run = execution.finish(status_of(error), error=error)
+        hide_in(error, run.redactor)
         _hand_over(error, run, execution)
         raise
     return execution.finish("ok", output=output)
@@ -117,7 +121,9 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
     with suppress(Exception):  # a class with slots, say: the toolbox still has the run
         error.run = run  # type: ignore[attr-defined]
     place = execution.place
-    where = f" in stage {place.ref.name!r}" if place is not None and place.error is error else ""
+    where = ""
+    if place is not None and place.error is error:
+        where = f" {place.when} stage {place.ref.name!r}"
     note = f"raised{where} of chart {execution.chart.name!r}; error.run holds what happened"
     if note not in getattr(error, "__notes__", ()):
         with suppress(Exception):
@@ -158,8 +164,12 @@ class Execution(Watch):
         self.undeclared: dict[tuple[str, str], None] = {}
         #: Where the next visit of each branch of a fan-out goes on counting; see `FanOut.bases`.
         self.visits: dict[str, dict[Any, int]] = {}
+        #: What the chart's contract gives, where it declares any.
+        self.given: Any = MISSING
         self._resumed: Place | None = None
         self._answer: Any = None
+        #: The structure that an earlier part of the run met.
+        self._met: Structure | None = None
 
     def begin_with(self, initial: FrozenDict) -> None:
         """Take the state that the first stage finds."""
@@ -172,7 +182,7 @@ class Execution(Watch):
         self.policy = joined_policies(resumed.policy, self.policy)
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
-        self._resumed, self._answer = resumed.place, answer
+        self._resumed, self._answer, self._met = resumed.place, answer, resumed.met
         self.undeclared.update(dict.fromkeys(resumed.undeclared))
 
     # -- the run as a whole ----------------------------------------------------------------
@@ -193,9 +203,24 @@ class Execution(Watch):
         if self.watched:
             self.check(plan.stages[-1], frame.track, "after")
         try:
-            return freeze(output, "result")
+            output = freeze(output, "result")
         except Exception as error:
             self.failed(error, plan.stages[-1], frame.track)
+            raise
+        if self.chart.output is not None or self.chart.output_schema is not None:
+            self.given = self._checked_output(frame.track)
+        return output
+
+    def _checked_output(self, track: Track) -> Any:
+        try:
+            return check_output(self.chart, FrozenDict(self.state))
+        except Exception as error:
+            # No stage is to blame: the run ended after the last one that ran.
+            ran = (self.log.codes[code] for code in reversed(track.codes))
+            last = next(code.stage for code in ran if code.kind == "stage" and not code.stage.path)
+            self.place = Where(error, last, track, "after")
+            ended = self.log.number(Code("ended", last, "after"))
+            track.add(ended, freeze(describe_error(error)))
             raise
 
     def _count_visits(self) -> None:
@@ -218,7 +243,7 @@ class Execution(Watch):
         """Make the run's record out of what was logged."""
         question = None if error is None else _question(ending_of(error) or error)
         told = error is not None and not isinstance(error, InterruptSignal)
-        resumable = None
+        resumable, structure = None, self._structure()
         if isinstance(error, InterruptSignal):
             resumable = Resumed(
                 self.log,
@@ -227,6 +252,7 @@ class Execution(Watch):
                 error.place,
                 tuple(sorted(self.undeclared)),
                 structure_digest(self.chart.structure),
+                structure if structure is not self.chart.structure else None,
                 self.policy,
             )
         return Run(
@@ -237,7 +263,8 @@ class Execution(Watch):
             log=self.log,
             raw_state=self.state,
             raw_result=output,
-            structure=self._structure(),
+            raw_output=self.given,
+            structure=structure,
             policy=self.policy,
             error=freeze(describe_error(error)) if error is not None and told else None,
             pause=question,
@@ -261,11 +288,12 @@ class Execution(Watch):
         return FrozenDict(stage=where.ref.name, stage_id=where.ref.id, runtime_stage_id=name)
 
     def _structure(self) -> Any:
-        if not self.templates and not self.undeclared:
+        if not self.templates and not self.undeclared and self._met is None:
             return self.chart.structure
-        from runbook_nb.chart.templates import structure_with
+        from runbook_nb.chart.templates import both_structures, structure_with
 
-        return structure_with(self.chart, self.templates, sorted(self.undeclared))
+        met = structure_with(self.chart, self.templates, sorted(self.undeclared))
+        return met if self._met is None else both_structures(self._met, met)
 
     # -- stages ----------------------------------------------------------------------------
 
