@@ -117,6 +117,9 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import (
         Redact as Redact,
     )
+    from runbook_nb.record.redaction import (
+        RedactionReport as RedactionReport,
+    )
     from runbook_nb.record.run import (
         Run as Run,
     )
@@ -294,6 +297,7 @@ _HOMES: dict[str, str] = {
     "Structure": "record.structure",
     "Recording": "record.recording",
     "Redact": "record.redact",
+    "RedactionReport": "record.redaction",
     "inner_runs_of": "record.kept",
     "coverage": "coverage",
     "absent": "coverage",
