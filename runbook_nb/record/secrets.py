@@ -86,7 +86,8 @@ class Secrets:
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Give where secrets stand; those that overlap are one place."""
         places: list[tuple[int, int]] = []
-        for start, stop in sorted(self._found(text)):
+        found = list(self._found(text))
+        for start, stop in sorted(found) if len(found) > 1 else found:
             if places and start < places[-1][1]:
                 places[-1] = places[-1][0], max(places[-1][1], stop)
             else:
@@ -110,9 +111,10 @@ class Secrets:
                 for secret in heads.get(text[at : at + MIN_SECRET], ()):
                     if text.startswith(secret, at):
                         yield at, at + len(secret)
-        for mark in _CUTS:
-            if text.endswith(mark):
-                yield from self._cut_off(text, len(text) - len(mark))
+        if text.endswith(_CUTS):
+            for mark in _CUTS:
+                if text.endswith(mark):
+                    yield from self._cut_off(text, len(text) - len(mark))
 
     def _cut_off(self, text: str, end: int) -> Iterator[tuple[int, int]]:
         """Find secrets of which only the beginning is left, at the end of a text cut short."""
