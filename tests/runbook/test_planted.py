@@ -331,6 +331,112 @@ def in_question(redact):
     return asked(redact, body)
 
 
+def resumed(redact: Any, ask: Any, then: Any, answer: Any, **more: Any) -> Any:
+    """Ask a runbook that pauses, and go on with an answer."""
+
+    def procedure(tools):
+        return (
+            rb.flow_chart("c", ask(tools), id="ask").add_function("Then", then, id="then").build()
+        )
+
+    first = asked(redact, procedure=procedure, **more)
+    point = json.loads(json.dumps(first.error.checkpoint))
+    try:
+        with reproducible():
+            first.answer = first.box.resume_sync(point, answer, call_id="c1")
+        first.envelope, first.error = first.answer, None
+    except Exception as error:
+        first.error = error
+    return first
+
+
+@place("json", "kept", "walk rows", by=({"keys": ["got"]},))
+def in_answer_to_a_question(redact):
+    def ask(tools):
+        return lambda scope: scope.set("got", rb.interrupt(scope, "which?"))
+
+    def then(scope):
+        scope["report"] = {"used": f"key {scope['got']}"}
+
+    return resumed(redact, ask, then, SECRET)
+
+
+@place("json", "kept", by=(TOKEN,))
+def in_tool_result_from_before_a_pause(redact):
+    """Its call is not made again; what it answered is still known."""
+
+    def ask(tools):
+        async def stage(scope):
+            answer = await tools.call("inv", {})
+            scope["n"] = len(answer["rows"])
+            rb.interrupt(scope, "which?")
+
+        return stage
+
+    def then(scope):
+        scope["report"] = {"used": f"key {SECRET}"}
+
+    inv = answering({"rows": [{"token": SECRET}]})
+    return resumed(redact, ask, then, "yes", tools=(inv,))
+
+
+@place("run", "kept", by=(TOKEN,))
+def in_error_after_an_answer(redact):
+    def ask(tools):
+        return lambda scope: scope.set("token", rb.interrupt(scope, "which?"))
+
+    def then(scope):
+        raise ValueError(f"cannot use {scope['token']}")
+
+    return resumed(redact, ask, then, SECRET)
+
+
+@place("refusal", "run", by=(TOKEN,))
+def in_question_told_to_the_caller(redact):
+    async def body(scope, tools):
+        scope["token"] = SECRET
+        rb.interrupt(scope, f"use {SECRET}?", {"one": SECRET}, {"token": SECRET})
+
+    return asked(redact, body)
+
+
+@place("refusal", by=(TOKEN,))
+def in_arguments_that_do_not_fit(redact):
+    async def body(scope, tools):
+        scope["n"] = 1
+
+    schema = {"type": "object", "properties": {"token": {"enum": ["a"]}}}
+    return asked(redact, body, {"token": SECRET}, input_schema=schema)
+
+
+@place("json", "kept", by=(TOKEN,))
+def in_children_of_a_fork(redact):
+    def procedure(tools):
+        chart = rb.flow_chart("c", lambda s: s.set("token", SECRET), id="a")
+        chart = chart.add_fork("Fork", id="fork", into="out")
+        chart = chart.branch("good", lambda s: s.set("copy", s["token"]))
+        chart = chart.branch("bad", lambda s: 1 / len(s["token"][:0]) or f"no {SECRET}")
+        last = lambda s: s.set("report", {"got": s["out"][0].value["copy"]})  # noqa: E731
+        return chart.end().add_function("Report", last, id="report").build()
+
+    return asked(redact, procedure=procedure)
+
+
+@place("json", "kept", by=(TOKEN,))
+def in_mounted_chart(redact):
+    inner = rb.flow_chart("in", lambda s: s.set("kept", s["given"]), id="in").build()
+
+    def procedure(tools):
+        chart = rb.flow_chart("c", lambda s: s.set("token", SECRET), id="a")
+        chart = chart.add_subchart(
+            "Sub", inner, id="sub", inputs={"given": "token"}, outputs={"out": "kept"}
+        )
+        last = lambda s: s.set("report", {"got": f"with {s['token']}"})  # noqa: E731
+        return chart.add_function("Report", last, id="report").build()
+
+    return asked(redact, procedure=procedure)
+
+
 @place("logged", by=(TOKEN,))
 def in_error_of_a_recorder(redact):
     async def body(scope, tools):
@@ -507,13 +613,22 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
         [json.dumps(rb.inner_runs_of(asked.tool).get("c1"), default=str)] if asked.tool else ()
     ),
     "events": lambda asked: [json.dumps(getattr(asked, "events", []), default=str)],
+    "refusal": lambda asked: (
+        [f"{asked.error} {getattr(asked.error, 'facts', '')}"]
+        if isinstance(asked.error, rb.errors.RunbookError)
+        else ()
+    ),
     "logged": lambda asked: getattr(asked, "logged", ()),
-    "run": lambda asked: [
-        *(text for _, text in forms_of(run_of(asked))),
-        str(run_of(asked).args),
-        str(run_of(asked).error),
-        str(run_of(asked).pause),
-    ],
+    "run": lambda asked: (
+        ()
+        if run_of(asked) is None
+        else [
+            *(text for _, text in forms_of(run_of(asked))),
+            str(run_of(asked).args),
+            str(run_of(asked).error),
+            str(run_of(asked).pause),
+        ]
+    ),
 }
 
 
