@@ -356,6 +356,8 @@ def test_an_appended_item_is_any_item_of_its_list():
         ("hunter-…", "[REDACTED]…"),
         ("it is hunter-...", "it is [REDACTED]..."),
         ("hunt…", "hunt…"),
+        ("no hunter-… in stage 'a'; tried again", "no [REDACTED]… in stage 'a'; tried again"),
+        ("hunter-…, hunter-... and hunter-2", "[REDACTED]…, [REDACTED]... and [REDACTED]"),
         ("", ""),
     ],
 )
