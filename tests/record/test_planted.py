@@ -1472,6 +1472,10 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
     "whole log": lambda run: [run.commits.whole().encoded("delta"), *cell(run.commits.whole())],
     "commit answers": lambda run: list(answers(run)),
     "why": lambda run: list(reasons(run)),
+    "commits in deltas": lambda run: run.commits.encoded("delta", provenance=True),
+    "commit frame": lambda run: [run.commits.to_frame(), run.commits.whole().to_frame()],
+    "commit cards": lambda run: [*cell(run.commits), *cell(run.commits.whole())],
+    "output": lambda run: run.output if run.status == "ok" else None,
     "decisions": lambda run: [
         [made.decision.to_dict(), made.decision.sentence, made.subject, made.runtime_stage_id]
         for made in run.decisions
