@@ -50,7 +50,7 @@ class _Judged(Renderable, Immutable):
         self.path = path
         self._values = values
         # One that hides nothing need not be asked about every value.
-        self.hide = hide if getattr(hide, "active", True) else None
+        self.hide = hide if hide is None or getattr(hide, "active", True) else None
 
     @property
     def raw_values(self) -> tuple[Any, ...]:
