@@ -1535,9 +1535,13 @@ def test_every_outlet_shows_some_place_when_nothing_is_hidden():
     ("name", "policy"),
     [(name, n) for name, there in PLACES.items() for n in range(len(there.policies))],
 )
-@pytest.mark.parametrize("outlet", OUTLETS)
-def test_a_secret_that_a_policy_names_is_in_no_outlet(name, policy, outlet):
-    assert found_in(outlet, ran(name, policy), PLACES[name].secret) == []
+def test_a_secret_that_a_policy_names_is_in_no_outlet(name, policy):
+    leaks = {
+        outlet: found[:1]
+        for outlet in OUTLETS
+        if (found := found_in(outlet, ran(name, policy), PLACES[name].secret))
+    }
+    assert leaks == {}
 
 
 @pytest.mark.parametrize(
