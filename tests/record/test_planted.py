@@ -15,6 +15,7 @@ import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -871,14 +872,14 @@ def in_actual_from_initial_state(redact):
     return done(chart, redact, state={"word": SECRET})
 
 
-@place("state", "recording", "commits", by=(TOKEN,))
+@place("state", "commits", by=(TOKEN,))
 def in_mapped_input(redact):
     """The secret goes in under a name that nobody hides."""
     inner = flow_chart("inner", lambda s: s.set("copy", s["given"]), id="in").build()
     return mounted(redact, inner, inputs={"given": "token"})
 
 
-@place("state", "recording", by=({"paths": ["conn.pin"]}, {"fields": {"conn": ["pin"]}}))
+@place("state", by=({"paths": ["conn.pin"]}, {"fields": {"conn": ["pin"]}}))
 def in_part_of_a_mapped_input(redact):
     """Rebased: a path into the parent's key leads to the same object inside, short as it is."""
     inner = flow_chart("inner", lambda s: s.set("kept", s["given"]), id="in").build()
@@ -886,12 +887,12 @@ def in_part_of_a_mapped_input(redact):
     return mounted(redact, inner, load=load, inputs={"given": "conn"}, outputs={"got": "kept"})
 
 
-@place("recording", by=({"keys": ["pin"]}, {"paths": ["pin"]}))
+@place(by=({"keys": ["pin"]}, {"paths": ["pin"]}))
 def in_input_mapped_by_a_function(redact):
     return mounted(redact, load=lambda s: None, inputs=lambda s: {"pin": SECRET})
 
 
-@place("state", "commits", "recording", by=(TOKEN, {"keys": ["out"]}))
+@place("state", "commits", by=(TOKEN, {"keys": ["out"]}))
 def in_mapped_output(redact):
     inner = flow_chart("inner", lambda s: s.set("token", SECRET), id="in").build()
     return mounted(redact, inner, load=lambda s: None, outputs={"out": "token"})
@@ -902,19 +903,19 @@ def in_output_mapped_by_a_function(redact):
     return mounted(redact, load=lambda s: None, outputs=lambda r, s: {"out": [f"at {SECRET}"]})
 
 
-@place("recording", by=(TOKEN,))
+@place(by=(TOKEN,))
 def in_state_of_a_mounted_chart(redact):
     inner = flow_chart("inner", lambda s: s.set("token", SECRET), id="in").build()
     return mounted(redact, inner, load=lambda s: None)
 
 
-@place("rows", "structure", "recording", "svg", "dot", "mermaid")
+@place("rows", "structure", "svg", "dot", "mermaid")
 def in_name_of_a_mounted_stage(redact):
     inner = flow_chart(f"in {SECRET}", lambda s: None, id="in").build()
     return mounted(redact, inner, load=lambda s: None)
 
 
-@place("rows", "structure", "recording")
+@place("rows", "structure")
 def in_id_of_a_mount(redact):
     inner = flow_chart("inner", lambda s: None, id="in").build()
     chart = flow_chart("c", lambda s: None, id="a").add_subchart("Sub", inner, id=f"sub-{SECRET}")
@@ -991,7 +992,7 @@ def forked(redact: Any, *children: Any, load: Any = None, **how: Any) -> Any:
     return done(chart.end().add_function("End", lambda s: None, id="end"), redact)
 
 
-@place("state", "commits", "recording", by=(TOKEN,))
+@place("state", "commits", by=(TOKEN,))
 def in_view_of_a_fork_child(redact):
     """What a child sees of its parent, written on under another name."""
     return forked(
@@ -1003,7 +1004,7 @@ def in_view_of_a_fork_child(redact):
     )
 
 
-@place("slots", "state", "recording", by=(TOKEN,))
+@place("slots", "state", by=(TOKEN,))
 def in_write_of_a_fork_child(redact):
     return forked(redact, ("c1", lambda s: s.set("token", SECRET)), into="out")
 
@@ -1022,7 +1023,7 @@ def in_error_of_a_fork_child(redact):
     return forked(redact, ("c1", child), ("c2", lambda s: None), into="out")
 
 
-@place("rows", "structure", "slots", "recording", "svg")
+@place("rows", "structure", "slots", "svg")
 def in_id_of_a_fork_child(redact):
     return forked(redact, (f"c-{SECRET}", lambda s: None), into="out")
 
@@ -1052,7 +1053,7 @@ def selecting(redact: Any, rules: Any = None, *, judge: Any = None, load: Any = 
     return done(made.end(), redact)
 
 
-@place("rows", "crawl", "recording", by=({"keys": ["word"]},))
+@place("rows", "crawl", by=({"keys": ["word"]},))
 def in_actual_of_a_selection(redact):
     return selecting(redact, ruled(rb.Rule({"word": {"ne": "q"}}, "x")))
 
@@ -1077,7 +1078,7 @@ def in_facts_of_a_selection_judged_apart(redact):
     return selecting(redact, judge=judge, load=lambda s: None)
 
 
-@place("rows", "structure", "recording")
+@place("rows", "structure")
 def in_word_of_a_selector(redact):
     word = f"w-{SECRET}"
     made = flow_chart("c", lambda s: None, id="a").add_selector("Pick", lambda s: word, id="p")
@@ -1121,7 +1122,7 @@ def streamed(redact: Any, *tokens: str, stream: str = "out", load: Any = None) -
     return done(chart.add_streaming("Say", say, id="say", stream=stream), redact)
 
 
-@place("recording", by=(TOKEN,))
+@place(by=(TOKEN,))
 def in_streamed_tokens(redact):
     half = len(SECRET) // 2
     tokens = ("it is ", SECRET[:half], SECRET[half:], " indeed")
@@ -1133,7 +1134,7 @@ def in_name_of_a_stream(redact):
     return streamed(redact, "a", stream=f"s-{SECRET}")
 
 
-@place("rows", "recording", by=(TOKEN,))
+@place("rows", by=(TOKEN,))
 def in_stream_cut_short(redact):
     def say(scope):
         scope["token"] = SECRET
@@ -1183,12 +1184,12 @@ def answered(redact: Any, answer: Any, then: Any = None, *, again: Any = ...) ->
         return error.run
 
 
-@place("rows", "state", "recording", by=({"keys": ["got"]},))
+@place("rows", "state", by=({"keys": ["got"]},))
 def in_answer(redact):
     return answered(redact, SECRET)
 
 
-@place("state", "recording", by=(TOKEN,))
+@place("state", by=(TOKEN,))
 def in_part_of_an_answer(redact):
     return answered(redact, {"token": SECRET}, lambda s, a: s.set("text", f"with {a['token']}"))
 
@@ -1239,7 +1240,7 @@ def in_question_of_a_branch(redact):
     return each(redact, [1, 2], work)
 
 
-@place("slots", "recording", by=(TOKEN,))
+@place("slots", by=(TOKEN,))
 def in_retry_of_a_branch(redact):
     def work(scope):
         scope["token"] = SECRET
@@ -1434,6 +1435,11 @@ def flowchart(run: Any, form: str) -> Iterator[str]:
         yield str(getattr(shown.flowchart(), form))
 
 
+def recordings_of(run: Any) -> Iterator[Any]:
+    with suppress(KeyError):  # of a kind of stage that has no published form yet
+        yield run.recording()
+
+
 def written(run: Any) -> Iterator[Any]:
     """Yield the served log in its written form, and what it shows when it was read back."""
     args, state, result = run.raw
@@ -1488,8 +1494,12 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
     ],
     "slots": lambda run: list(slots_of(run)),
     "counts": lambda run: [counts.to_dict() for counts in run.fan_outs],
-    "recording": lambda run: json.dumps(run.recording().to_dict(), ensure_ascii=False),
-    "recording card": lambda run: [*cell(run.recording()), str(run.recording())],
+    "recording": lambda run: [
+        json.dumps(one.to_dict(), ensure_ascii=False) for one in recordings_of(run)
+    ],
+    "recording card": lambda run: [
+        text for one in recordings_of(run) for text in (*cell(one), str(one))
+    ],
     "kept": kept,
     "text": lambda run: [str(run), repr(run), run.summary()],
     "markdown": lambda run: [run.to_markdown(), run.structure.to_markdown()],

@@ -14,6 +14,7 @@ import logging
 import pickle
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -409,7 +410,7 @@ def in_arguments_that_do_not_fit(redact):
     return asked(redact, body, {"token": SECRET}, input_schema=schema)
 
 
-@place("json", "kept", by=(TOKEN,))
+@place("json", by=(TOKEN,))
 def in_children_of_a_fork(redact):
     def procedure(tools):
         chart = rb.flow_chart("c", lambda s: s.set("token", SECRET), id="a")
@@ -422,7 +423,7 @@ def in_children_of_a_fork(redact):
     return asked(redact, procedure=procedure)
 
 
-@place("json", "kept", by=(TOKEN,))
+@place("json", by=(TOKEN,))
 def in_mounted_chart(redact):
     inner = rb.flow_chart("in", lambda s: s.set("kept", s["given"]), id="in").build()
 
@@ -554,6 +555,12 @@ def exported(write: Callable[..., Any], name: str) -> Iterator[str]:
                     yield from markup("".join(form))
 
 
+def forms(one: Any) -> Iterator[str]:
+    with suppress(KeyError):  # of a kind of stage that has no published form yet
+        for _, text in forms_of(one):
+            yield text
+
+
 def whys(envelope: Any) -> Iterator[str]:
     for row in range(len(envelope.verdicts)):
         why = envelope.why(row=row)
@@ -588,7 +595,7 @@ ENVELOPE: dict[str, Callable[[Any], Any]] = {
     "json": lambda e: [e.to_json(), json.dumps(e.to_dict()), json.dumps(e)],
     "dossier": lambda e: [e.to_json(dossier=True), json.dumps(e.dossier.to_dict(1))],
     "text": lambda e: [str(e), repr(e), e.to_markdown(), str(e.ledger), str(e.verdicts)],
-    "html": lambda e: [text for _, text in forms_of(e)],
+    "html": lambda e: list(forms(e)),
     "page": lambda e: exported(e.to_html, "x.html"),
     "notebook": lambda e: exported(e.to_notebook, "x.ipynb"),
     "frame": lambda e: [e.to_frame().to_csv(), e.verdicts.to_frame().to_csv()],
@@ -623,7 +630,7 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
         ()
         if run_of(asked) is None
         else [
-            *(text for _, text in forms_of(run_of(asked))),
+            *forms(run_of(asked)),
             str(run_of(asked).args),
             str(run_of(asked).error),
             str(run_of(asked).pause),
