@@ -165,7 +165,7 @@ def _shown_when(when: Mapping[str, Mapping[str, Any]], hide: Hider) -> FrozenDic
     for key, ops in when.items():
         hidden = hide.hides_key(key)
         shown = {
-            op: hidden_limit(op, limit) if hidden else _scrubbed_limit(op, limit, hide)
+            op: hidden_limit(op, limit) if hidden else scrubbed_limit(op, limit, hide)
             for op, limit in ops.items()
         }
         name = str(hide.scrub(key))
@@ -175,9 +175,12 @@ def _shown_when(when: Mapping[str, Mapping[str, Any]], hide: Hider) -> FrozenDic
     return FrozenDict(made)
 
 
-def _scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
+def scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
+    """Give a limit without the secret texts in it.
+
+    Half a pattern, or one end of a range, is a limit no longer: those are hidden whole.
+    """
     shown = hide.scrub(limit)
-    # Half a pattern, or one end of a range, is a limit no longer.
     return hidden_limit(op, limit) if op in ("between", "matches") and shown != limit else shown
 
 
