@@ -1,0 +1,265 @@
+"""The commit log as facts: what each executed step changed, and how, from either side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay_expected import Expected
+from replay_rows import split
+from replay_shape import key_of
+from replay_values import ANYTHING, same
+
+from runbook_nb.record.bundles import SEPARATOR
+
+
+@dataclass
+class Change:
+    """One commit: its execution, its stage's name, what it says of each key, and beside that.
+
+    ``said`` maps each changed key to verb, value and the keys read before it, in order; of an
+    index of commits only verbs are known.
+    """
+
+    place: str
+    n: int | None
+    name: Any = ANYTHING
+    said: dict[str, tuple[str, Any, Any]] = field(default_factory=dict)
+    hidden: Any = ANYTHING
+    tags: Any = ANYTHING
+    sources: Any = ANYTHING
+
+    def __str__(self) -> str:
+        at = self.place if self.n is None else f"{self.place}#{self.n}"
+        return f"{at} {self.said}"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Each key that holds something after the commit, with what the commit says of it."""
+        return {key: value for key, (verb, value, _) in self.said.items() if verb != "delete"}
+
+    @property
+    def deleted(self) -> set[str]:
+        """The keys that are gone."""
+        return {key for key, (verb, _, _) in self.said.items() if verb == "delete"}
+
+
+class Commits:
+    """The recorded commits of a case, as they are expected of us."""
+
+    def __init__(self, expected: Expected) -> None:
+        self.expected = expected
+        self.shape = expected.shape
+        self.departs = expected.departs
+
+    def changes(self) -> list[Change]:
+        """Give what each executed step of the run's own level is expected to have changed."""
+        observed = self.expected.observed
+        if "commits" in observed:
+            told = [self._bundle(one) for one in observed["commits"]]
+        else:
+            told = [self._indexed(one) for one in observed["commit_index"]]
+        told = list(self._merged(told))
+        told = [one for one in told if not self._generated(one)]
+        told = self._with_own_stages(told)
+        if self.shape.parallel or self.shape.starts_picking:
+            self.departs("executions-are-counted-by-track")
+            told.sort(key=lambda one: (one.n is None, one.n or 0))
+            for one in told:
+                one.n = None
+        return told
+
+    def _place(self, runtime_id: str, name: str) -> tuple[str, int | None, Any]:
+        place, n = split(runtime_id)
+        path, _, last = place.rpartition("/")
+        if last == "default" and self.shape.at(place) is None:
+            for decider, default in self.shape.defaults.items():
+                if decider.rpartition("/")[0] == key_of(path):
+                    self.departs("default-branch-has-its-own-id")
+                    here = default.rpartition("/")[2]
+                    place = f"{path}/{here}" if path else here
+        stage = self.shape.at(place)
+        if stage is None:
+            return place, n, ANYTHING
+        if stage.name != name:
+            self.departs("a-pass-has-the-name-of-its-stage")
+        return place, n, stage.name
+
+    def _bundle(self, recorded: Mapping[str, Any]) -> Change:
+        place, n, name = self._place(recorded["runtimeStageId"], recorded["stage"])
+        change = Change(place, n, name)
+        said: Mapping[str, Any] = recorded
+        trace = [(tuple(one["path"]), one["verb"], one.get("readKeys")) for one in said["trace"]]
+        overwrite, updates = said.get("overwrite", {}), said.get("updates", {})
+        if trace and all(path[0] == "runs" for path, *_ in trace) and self.shape.beside:
+            self.departs("own-view-instead-of-runs")
+            child = trace[0][0][1]
+            overwrite = overwrite.get("runs", {}).get(child, {})
+            updates = updates.get("runs", {}).get(child, {})
+            trace = [(path[2:], verb, reads) for path, verb, reads in trace]
+        for path, verb, reads in trace:
+            self._row(change, path[0], verb, reads, overwrite, updates)
+        change.hidden = {path[0] for path in recorded.get("redactedPaths", ())}
+        change.tags = tuple(recorded.get("tags", ()))
+        change.sources = self._sources(recorded.get("untrackedSources", ()))
+        return change
+
+    def _row(
+        self, change: Change, key: str, verb: str, reads: Any, overwrite: Any, updates: Any
+    ) -> None:
+        value = updates.get(key) if verb == "merge" else overwrite.get(key)
+        told = ANYTHING if reads is None else list(reads)
+        if key in change.said:
+            self.departs("one-row-per-key")
+            before = change.said[key][0]
+            alike = before == verb
+            change.said[key] = (verb if alike else "set", ANYTHING, change.said[key][2])
+            if alike and verb == "set":
+                change.said[key] = ("set", self.expected.value(value), change.said[key][2])
+            return
+        if verb == "delete" or value == {"$js": "undefined"}:
+            if verb != "delete":
+                self.departs("a-deleted-key-is-gone")
+            change.said[key] = ("delete", ANYTHING, told)
+        elif verb == "merge" and isinstance(value, list):
+            self.departs("merging-is-of-mappings")
+            change.said[key] = ("set", ANYTHING, ANYTHING)
+        else:
+            change.said[key] = (verb, self.expected.value(value), told)
+
+    def _sources(self, recorded: Any) -> Any:
+        sources = list(recorded)
+        if "env" in sources:
+            self.departs("env-is-a-variable")
+        if "silent" in sources:
+            self.departs("asking-is-reading")
+        return [one for one in sources if one not in ("env", "silent")]
+
+    def _indexed(self, recorded: Mapping[str, Any]) -> Change:
+        place, n, name = self._place(recorded["runtimeStageId"], recorded["stage"])
+        change = Change(place, n, name)
+        paths = [(path.split("/"), verb) for path, verb in recorded["paths"]]
+        if paths and all(path[0] == "runs" for path, _ in paths) and self.shape.beside:
+            self.departs("own-view-instead-of-runs")
+            paths = [(path[2:], verb) for path, verb in paths]
+        for path, verb in paths:
+            if path[0] in change.said:
+                self.departs("one-row-per-key")
+                verb = verb if change.said[path[0]][0] == verb else "set"  # noqa: PLW2901
+            change.said[path[0]] = (verb, ANYTHING, ANYTHING)
+        return change
+
+    def _merged(self, told: list[Change]) -> Iterator[Change]:
+        # One commit per executed step: what upstream repeats is one; what it books on the stage
+        # before a mount is the mount's.
+        kept: dict[tuple[str, int | None], Change] = {}
+        order: list[Change] = []
+        for place, one in enumerate(told):
+            key = (one.place, one.n)
+            follows = told[place + 1] if place + 1 < len(told) else None
+            if key not in kept:
+                kept[key] = one
+                order.append(one)
+                continue
+            self.departs("one-commit-per-step")
+            if one.said:
+                if follows is not None and (follows.place, follows.n) not in kept:
+                    follows.said, follows.hidden = one.said, one.hidden
+                else:
+                    kept[key].said |= one.said
+        return iter(order)
+
+    def _generated(self, one: Change) -> bool:
+        generated = "~" in one.place.rpartition("/")[2]
+        if generated:
+            self.departs("one-commit-per-step")
+        return generated
+
+    def _with_own_stages(self, told: list[Change]) -> list[Change]:
+        found = list(told)
+        present = {one.place for one in told}
+        for fork in self.shape.forks:
+            # Once for every visit: before each first child of the fork.
+            if "/" in fork.key or not fork.children:
+                continue
+            first = [
+                place
+                for place, one in enumerate(found)
+                if one.place == next((c for c in fork.children if c in present), None)
+            ]
+            for place in reversed(first):
+                self.departs("a-fork-is-a-stage")
+                n = min(one.n or 0 for one in found[place:] if one.place in fork.children)
+                found.insert(place, Change(fork.key, n))
+        if self.shape.starts_picking:
+            self.departs("the-first-stage-is-plain")
+            start = f"{self.shape.program['start']['id']}.start"
+            found.insert(0, Change(start, -1))
+        return found
+
+
+def change_differences(
+    expected: list[Change], found: list[Change], lane_of: Any
+) -> list[str]:
+    """Compare two commit logs lane by lane; say what differs."""
+    lanes: dict[str, tuple[list[Change], list[Change]]] = {}
+    for side, changes in enumerate((expected, found)):
+        for one in changes:
+            lanes.setdefault(lane_of(one.place), ([], []))[side].append(one)
+    wrong = []
+    for lane, (a, b) in sorted(lanes.items()):
+        for place in range(max(len(a), len(b))):
+            if place >= len(a) or place >= len(b):
+                extra = a[place] if place < len(a) else b[place]
+                side = "missing" if place < len(a) else "too much"
+                wrong.append(f"lane {lane!r}: commit {extra} is {side}")
+                break
+            why = _differs(a[place], b[place])
+            if why:
+                wrong.append(f"lane {lane!r}: {a[place]} is {b[place]}: {why}")
+                break
+    return wrong
+
+
+def _differs(a: Change, b: Change) -> str | None:
+    if a.place != b.place or (a.n is not None and a.n != b.n):
+        return "execution"
+    if not same(a.name, b.name):
+        return "name"
+    if list(a.said) != list(b.said):
+        return "keys"
+    for key, told in a.said.items():
+        if not all(map(same, told, b.said[key])):
+            return f"{key}: {told} {b.said[key]}"
+    for name in ("hidden", "tags", "sources"):
+        mine, theirs = getattr(a, name), getattr(b, name)
+        if mine is not ANYTHING and not same(mine, theirs):
+            return f"{name} {mine} {theirs}"
+    return None
+
+
+def our_changes(run: Any, encoding: str = "full", *, provenance: bool = False) -> list[Change]:
+    """Give all our commits as facts, in the order the stages began."""
+    return [_ours(one.to_dict(encoding, provenance=provenance)) for one in run.commits.whole()]
+
+
+def _ours(bundle: Mapping[str, Any]) -> Change:
+    place, n = split(bundle["runtimeStageId"])
+    said = {}
+    for row in bundle["trace"]:
+        verb = row["verb"]
+        held = bundle["updates"] if verb == "merge" else bundle["overwrite"]
+        said[row["path"]] = (verb, held[row["path"]], row.get("readKeys", ANYTHING))
+    return Change(
+        place,
+        n,
+        bundle["stage"],
+        said,
+        {path.split(SEPARATOR)[0] for path in bundle["redactedPaths"]},
+        tuple(bundle.get("tags", ())),
+        list(bundle.get("untrackedSources", ())),
+    )
+
+
+__all__ = ["Change", "Commits", "change_differences", "our_changes"]

@@ -1,0 +1,205 @@
+"""A recorded case run through our API: the chart, the runs of its phases, how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import replay_program
+from replay_expected import ABORTED
+from replay_ops import Player
+from replay_program import NoWord
+from replay_values import HarnessFailure, decode, plain, read
+
+import runbook_nb as rb
+from runbook_nb.errors import ChartError, RunbookError
+
+#: Every option of a run the harness knows.
+OPTIONS = {
+    "input",
+    "env",
+    "maxDepth",
+    "maxIterations",
+    "timeoutMs",
+    "abortAfterMs",
+    "initialContext",
+    "defaultValues",
+    "redact",
+    "dials",
+    "throwingRecorder",
+    "resume",
+}
+
+
+@dataclass
+class Replay:
+    """What became of one case.
+
+    Attributes
+    ----------
+    refused : Exception or None
+        Why the chart was not built.
+    chart : Chart or None
+    runs : list of Run
+        One per phase: the first run, then one per resume.
+    error : Exception or None
+        What left the last phase.
+    events : list
+        What the listener of streams heard.
+    options : mapping
+        The run's options as ours, but for the signal.
+    """
+
+    case: Mapping[str, Any]
+    refused: BaseException | None = None
+    chart: Any = None
+    runs: list[Any] = field(default_factory=list)
+    error: BaseException | None = None
+    events: list[Any] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Any:
+        """The last run, finished or not; None when nothing began."""
+        return self.runs[-1] if self.runs else None
+
+
+def replay(case: Mapping[str, Any], *, answered: bool = False) -> Replay:
+    """Build and run a case; ``answered`` gives the answers before anything is asked."""
+    options = case.get("run") or {}
+    unknown = set(options) - OPTIONS
+    if unknown:
+        raise HarnessFailure(f"no run options {sorted(unknown)} in the harness")
+    asked = options.get("resume") or []
+    player = Player(
+        plain(decode(options.get("env"))) or {},
+        appends=(options.get("dials") or {}).get("commitValues") == "delta",
+        answers=[read(one.get("input")) for one in asked] if answered else None,
+    )
+    found = Replay(case)
+    try:
+        found.chart = replay_program.build(case["program"], player)
+    except (ChartError, NoWord) as error:
+        found.refused = error
+        return found
+    if case.get("build_only"):
+        return found
+    try:
+        found.options = run_options(options)
+    except ChartError as error:
+        found.error = error
+        return found
+    asyncio.run(_go(found, options, [] if answered else asked))
+    return found
+
+
+async def _go(found: Replay, options: Mapping[str, Any], asked: list[Any]) -> None:
+    more = dict(found.options)
+    state = more.pop("state", None)
+    more["on_stream"] = found.events.append
+    forget = _abort(options, more)
+    try:
+        run = await found.chart.run(
+            plain(decode(options.get("input"))), **more, **({"state": state} if state else {})
+        )
+    except Exception as error:
+        _ended(found, error)
+        return
+    finally:
+        forget()
+    found.runs.append(run)
+    for one in asked:
+        if found.run.status != "paused":
+            return
+        checkpoint = damaged(found.run.checkpoint, one.get("patch") or {})
+        chart = found.chart
+        if one.get("mode") == "fresh":
+            checkpoint = json.loads(json.dumps(checkpoint))
+            chart = replay_program.build(found.case["program"], Player(_env(options)))
+        elif one.get("mode") != "same":
+            raise HarnessFailure(f"no way to resume {one.get('mode')!r} in the harness")
+        try:
+            found.runs.append(await chart.resume(checkpoint, read(one.get("input")), **more))
+        except Exception as error:
+            _ended(found, error)
+            return
+
+
+def _env(options: Mapping[str, Any]) -> Any:
+    return plain(decode(options.get("env"))) or {}
+
+
+def _ended(found: Replay, error: BaseException) -> None:
+    run = getattr(error, "run", None)
+    if run is None and not isinstance(error, RunbookError):
+        raise error  # of the harness: nothing of the product left a run without telling of it
+    found.error = error
+    if run is not None:
+        found.runs.append(run)
+
+
+def _abort(options: Mapping[str, Any], more: dict[str, Any]) -> Any:
+    if "abortAfterMs" not in options:
+        return lambda: None
+    signal = more["signal"] = rb.Stop()
+    if not options["abortAfterMs"]:
+        signal.set(ABORTED)
+        return lambda: None
+    loop = asyncio.get_running_loop()
+    return loop.call_later(options["abortAfterMs"] / 1000, signal.set, ABORTED).cancel
+
+
+def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give recorded run options as arguments of `Chart.run`."""
+    found: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for ours, theirs in (("depth", "maxDepth"), ("loops", "maxIterations")):
+        if theirs in options:
+            limits[ours] = read(options[theirs])
+    if "timeoutMs" in options:
+        limits["seconds"] = options["timeoutMs"] / 1000
+    if limits:
+        found["limits"] = rb.Limits(**limits)
+    if options.get("redact"):
+        found["redact"] = policy_of(options["redact"])
+    state = {**(options.get("defaultValues") or {}), **(options.get("initialContext") or {})}
+    if state:
+        found["state"] = plain(decode(state))
+    return found
+
+
+def policy_of(redact: Mapping[str, Any]) -> Any:
+    """Give a recorded policy as ours."""
+    names = {"keys": "keys", "patterns": "patterns", "fields": "fields", "emitPatterns": "emits"}
+    unknown = set(redact) - set(names)
+    if unknown:
+        raise HarnessFailure(f"no redaction options {sorted(unknown)} in the harness")
+    return rb.Redact(**{names[name]: read(value) for name, value in redact.items()})
+
+
+def damaged(checkpoint: Any, patch: Mapping[str, Any]) -> Any:
+    """Give a checkpoint with the damage a case describes, under our names for its parts."""
+    if not patch:
+        return checkpoint
+    out = json.loads(json.dumps(checkpoint))
+    for name, value in patch.items():
+        if name not in CHECKPOINT_PARTS:
+            raise HarnessFailure(f"no checkpoint part {name!r} in the harness")
+        at = out
+        *way, last = CHECKPOINT_PARTS[name]
+        for step in way:
+            at = at[step]
+        at[last] = read(value)
+    return out
+
+
+#: Where what upstream keeps in a checkpoint stands in ours.
+CHECKPOINT_PARTS: dict[str, tuple[str, ...]] = {
+    "sharedState": ("state",),
+    "pausedStageId": ("paused_at", "stage_id"),
+    "subflowPath": ("paused_at", "runtime_stage_id"),
+    "pauseData": ("pause",),
+}
