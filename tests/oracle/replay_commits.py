@@ -11,7 +11,7 @@ from replay_rows import split
 from replay_shape import key_of
 from replay_values import ANYTHING, same
 
-from runbook_nb.record.bundles import SEPARATOR
+SEPARATOR = "\x1f"
 
 
 @dataclass

@@ -646,7 +646,9 @@ class _Comparing:
     def on_mcp(self, recorded: Any) -> None:
         """Compare the chart as a tool."""
         self.told("mcp", "name, schema, mentions")
-        found = self.replay.chart.tool_description()
+        from runbook_nb.chart.contract import tool_description
+
+        found = tool_description(self.replay.chart)
         if found["name"] != recorded["name"]:
             self.differ("mcp", f"{recorded['name']!r} is {found['name']!r}")
         schema = found.get("inputSchema", found.get("input_schema"))
@@ -659,17 +661,28 @@ class _Comparing:
     def on_openapi(self, recorded: Any) -> None:
         """Compare the document of the chart as a web call, but for its texts."""
         self.told("openapi", "document")
-        found = _texts_out(plain_value(self.replay.chart.openapi()), recorded)
-        if not same(recorded, found):
-            self.differ("openapi", f"{recorded} is {found}")
+        from runbook_nb.chart.openapi import openapi
+
+        found = plain_value(openapi(self.replay.chart))
+        missing = _not_in(recorded, found)
+        if missing:
+            self.differ("openapi", f"{missing} in {found}")
+        if not same(_texts_out(found, recorded), recorded):
+            self.departs("a-document-says-what-may-fail")
 
     def on_mermaid(self, recorded: Any) -> None:
         """Compare what the picture shows: a node per stage, its name in it."""
-        self.told("mermaid", "every name is drawn")
+        self.told("mermaid", "every stage is drawn")
         text = self.replay.chart.flowchart().mermaid
         for line in recorded:
             id, mark, label = line.partition('["')
-            if mark and "-->" not in id and label[:-2] not in text:
+            if not mark or "-->" in id or id == "default":
+                continue
+            stage = self.shape.at(id)
+            if stage is not None and stage.owner is not None and label[:-2] not in text:
+                self.departs("branches-are-drawn-by-their-word")
+                label = f"{stage.step['id']}--"
+            if label[:-2] not in text:
                 self.differ("mermaid", f"{label[:-2]!r} is not drawn")
 
 
@@ -684,6 +697,25 @@ def category_of(recorded: Any) -> str | None:
         category = recorded.get("category")
         return None if category is None else str(category)
     return None
+
+
+def _not_in(recorded: Any, found: Any, where: str = "") -> list[str]:
+    """Say what of a recorded document is not in ours."""
+    if recorded == {"$text": True}:
+        return [] if isinstance(found, str) and found else [f"{where} is no text"]
+    if isinstance(recorded, Mapping):
+        if not isinstance(found, Mapping):
+            return [f"{where} is {found!r}"]
+        return [
+            one
+            for key, value in recorded.items()
+            for one in (
+                _not_in(value, found[key], f"{where}/{key}")
+                if key in found
+                else [f"{where}/{key} is missing"]
+            )
+        ]
+    return [] if same(recorded, found) else [f"{where} is {found!r}"]
 
 
 def _texts_out(found: Any, recorded: Any) -> Any:

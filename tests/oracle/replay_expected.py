@@ -22,6 +22,10 @@ PLACEHOLDER = "[REDACTED]"
 ABORTED = "user abort"
 
 
+#: Ops that write nothing.
+READERS = {"get", "delete", "del_path", "break_if", "emit", "debug", "metric", "eval", "error_info"}
+
+
 class Departures:
     """Which departures a case went through."""
 
@@ -43,6 +47,29 @@ class Expected:
         self.shape = Shape(case["program"])
         self.departs = departures.departs
         self.run = case.get("run") or {}
+        self._said_otherwise()
+
+    def _said_otherwise(self) -> None:
+        """Note what the harness says in other words than upstream, because our scope has none."""
+        ops = {op.get("op") for stage in self.shape.walk() for op in stage.ops}
+        options = {
+            option
+            for stage in self.shape.walk()
+            for option in (stage.step.get("options") or ())
+        }
+        departs = self.departs
+        if "env_to" in ops or "env" in self.run:
+            departs("env-is-a-variable")
+        if ops & {"debug", "log", "metric", "error_info", "eval"}:
+            departs("notes-are-events")
+        if self.run.get("dials"):
+            departs("one-record-for-all-dials")
+        if "throwingRecorder" in self.run:
+            departs("listeners-instead-of-recorders")
+        if "convergeAt" in options:
+            departs("drawing-needs-no-hints")
+        if ops & {"set_path", "del_path", "push", "batch_push"}:
+            departs("explicit-scope")
 
     # -- values -----------------------------------------------------------------------------
 
@@ -85,13 +112,28 @@ class Expected:
         """The final state, and what each fork child left in a view of its own."""
         if "state" not in self.observed:
             return None, {}
-        state = self.value(self.observed["state"])
+        state = self._own_keys(self.value(self.observed["state"]))
         views = {}
         if self.shape.beside and isinstance(state, Mapping) and "runs" in state:
             self.departs("own-view-instead-of-runs")
             views = state["runs"]
             state = {key: one for key, one in state.items() if key != "runs"}
         return state, views
+
+    def _own_keys(self, state: Any) -> Any:
+        """List among the keys of a state those the listing stage had written itself."""
+        for stage in self.shape.walk() if isinstance(state, Mapping) else ():
+            written: list[str] = []
+            for op in stage.ops:
+                into = op.get("to", op.get("key"))
+                if op.get("op") == "keys" and isinstance(state.get(into), list):
+                    new = [key for key in written if key not in state[into]]
+                    if new:
+                        self.departs("a-stage-lists-its-own-writes")
+                        state = {**state, into: [*state[into], *new]}
+                if op.get("op") not in READERS and into is not None:
+                    written.append(into)
+        return state
 
     def result(self) -> Any:
         """What the run gave; a bundle of children as their slots."""

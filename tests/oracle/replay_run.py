@@ -11,7 +11,7 @@ from typing import Any
 import replay_program
 from replay_expected import ABORTED
 from replay_ops import Player
-from replay_program import NoWord
+from replay_program import NoWord, throwing
 from replay_values import HarnessFailure, decode, plain, read
 
 import runbook_nb as rb
@@ -99,7 +99,7 @@ def replay(case: Mapping[str, Any], *, answered: bool = False) -> Replay:
 async def _go(found: Replay, options: Mapping[str, Any], asked: list[Any]) -> None:
     more = dict(found.options)
     state = more.pop("state", None)
-    more["on_stream"] = found.events.append
+    more["on_stream"] = throwing("heard") if "throwingRecorder" in options else found.events.append
     forget = _abort(options, more)
     try:
         run = await found.chart.run(

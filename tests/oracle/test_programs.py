@@ -1,0 +1,81 @@
+"""Every recorded chart program, replayed: equal after the declared departures, or judged better."""
+
+from __future__ import annotations
+
+import judged_charts
+import judged_secrets
+import judged_stages
+import judged_ways
+import pytest
+import replay_run
+from judging import BETTER, Judged
+from replay_compare import NOT_COMPARED, compare
+from replay_laws import broken_laws
+
+#: The files of chart programs; other files have tests of their own.
+FAMILIES = (
+    "linear",
+    "errors",
+    "deciders",
+    "selectors",
+    "forks",
+    "fanout",
+    "subflows",
+    "loops",
+    "streaming",
+    "pauses",
+    "redaction",
+    "contracts",
+    "build",
+    "structures",
+    "hazards",
+)
+
+JUDGES = (judged_stages, judged_ways, judged_charts, judged_secrets)
+
+
+@pytest.mark.programs(*FAMILIES)
+def test_a_recorded_program_is_replayed(case, outcome, unjudged):
+    if case["verdict"] == "keep":
+        found = compare(case)
+        assert found.wrong == []
+        outcome(case, "after departures" if found.departures.used else "equal", found)
+    elif case["id"] in BETTER:
+        BETTER[case["id"]](Judged(case))
+        outcome(case, "judged better")
+    else:
+        unjudged(case)
+        outcome(case, "unjudged")
+
+
+@pytest.mark.programs(*FAMILIES)
+def test_every_program_keeps_the_general_laws(case):
+    assert broken_laws(replay_run.replay(case)) == []
+
+
+@pytest.mark.programs(*FAMILIES)
+def test_a_case_to_be_kept_is_compared_in_everything_observed(case):
+    if case["verdict"] != "keep":
+        return
+    wanted = {key for key in case["observed"] if key not in NOT_COMPARED}
+    found = compare(case)
+    refused = {"build_error", "build"} & set(found.compared)
+    assert found.compared or not case["observe"], "nothing was compared"
+    assert refused or wanted <= set(found.compared)
+    assert found.replay.refused is not None or found.replay.runs or case.get("build_only") or (
+        "error" in found.compared
+    )
+
+
+@pytest.mark.programs(*FAMILIES)
+def test_a_case_of_one_verdict_is_not_judged_by_another(case):
+    assert case["verdict"] in ("keep", "improve", "bug", "quirk")
+    if case["verdict"] == "keep":
+        assert case["id"] not in BETTER
+
+
+def test_every_better_behaviour_is_named_after_itself():
+    for id, judge in BETTER.items():
+        assert judge.__module__ in {module.__name__ for module in JUDGES}
+        assert "_" in judge.__name__
+        assert id.lower() not in judge.__name__.lower()
