@@ -25,6 +25,7 @@ UNJUDGED = pytest.StashKey[list[str]]()
 OUTCOMES = pytest.StashKey[dict[str, Counter[str]]]()
 DEPARTED = pytest.StashKey[dict[str, list[str]]]()
 
+
 class Oracle:
     """The folder of recordings, and the departures declared from them."""
 
@@ -44,7 +45,6 @@ class Oracle:
             return []
         return [case for case in self.document(name)["cases"] if case.get("kind") in kinds]
 
-
     def programs(self, families: tuple[str, ...]) -> list[dict[str, Any]]:
         """Give the chart programs of some files; a folder need not have them all."""
         found = []
@@ -54,6 +54,11 @@ class Oracle:
                 cases = self.document(f"chart/{family}.json")["cases"]
                 found += [{**case, "family": family} for case in cases]
         return found
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Give the facts about using the package."""
+        path = self.folder / "chart/api_facts.json"
+        return self.document("chart/api_facts.json")["facts"] if path.exists() else []
 
 
 def pytest_configure(config):
@@ -79,6 +84,11 @@ def pytest_generate_tests(metafunc):
     if programs is not None:
         cases = Oracle().programs(programs.args)
         metafunc.parametrize("case", cases, ids=[case["id"] for case in cases])
+
+
+    if "fact" in metafunc.fixturenames:
+        facts = Oracle().facts()
+        metafunc.parametrize("fact", facts, ids=[fact["id"] for fact in facts])
 
 
 def pytest_terminal_summary(terminalreporter, config):

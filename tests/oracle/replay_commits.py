@@ -62,6 +62,7 @@ class Commits:
             told = [self._indexed(one) for one in observed["commit_index"]]
         told = list(self._merged(told))
         told = [one for one in told if not self._generated(one)]
+        self._interrupted(told)
         told = self._with_own_stages(told)
         if self.shape.parallel or self.shape.starts_picking:
             self.departs("executions-are-counted-by-track")
@@ -169,6 +170,18 @@ class Commits:
                 else:
                     kept[key].said |= one.said
         return iter(order)
+
+    def _interrupted(self, told: list[Change]) -> None:
+        # The values are held to those of a run whose question is answered at once.
+        for place in {one.place for one in told}:
+            if not self.expected.interrupts(place):
+                continue
+            *asked, last = [one for one in told if one.place == place]
+            self.departs("an-interrupted-stage-begins-anew")
+            for one in asked:
+                one.said, one.hidden = {}, ANYTHING
+            for key, (verb, _, reads) in last.said.items():
+                last.said[key] = (verb, ANYTHING, reads)
 
     def _generated(self, one: Change) -> bool:
         generated = "~" in one.place.rpartition("/")[2]

@@ -201,6 +201,12 @@ class Expected:
                 yield waiting.pop()
         yield from waiting
 
+    def interrupts(self, place: str) -> bool:
+        """Say whether the stage of a place asks in its middle, and is answered."""
+        stage = self.shape.at(place)
+        ops = () if stage is None else stage.ops
+        return bool(self.run.get("resume")) and any(op.get("op") == "interrupt" for op in ops)
+
     def _default_ids(self, told: list[_Told]) -> Iterator[_Told]:
         decider = ""
         for one in told:
@@ -252,6 +258,11 @@ class Expected:
         self, one: _Told, mounts: set[str], present: set[tuple[str, str]]
     ) -> Iterator[_Told]:
         row, facts = one.row, one.row.facts
+        if self.interrupts(row.place):
+            self.departs("an-interrupted-stage-begins-anew")
+            facts = {**facts, "summary": ANYTHING}
+            row = moved(row, facts=facts)
+            one = _Told(row, one.was)  # noqa: PLW2901
         key, level = facts["key"], row.place.rpartition("/")[0]
         stage = self.shape.at(row.place)
         if one.was in mounts:

@@ -12,6 +12,7 @@ import replay_program
 from replay_expected import ABORTED
 from replay_ops import Player
 from replay_program import NoWord, throwing
+from replay_shape import Shape
 from replay_values import HarnessFailure, decode, plain, read
 
 import runbook_nb as rb
@@ -114,7 +115,8 @@ async def _go(found: Replay, options: Mapping[str, Any], asked: list[Any]) -> No
     for one in asked:
         if found.run.status != "paused":
             return
-        checkpoint = damaged(found.run.checkpoint, one.get("patch") or {})
+        shape = Shape(found.case["program"])
+        checkpoint = damaged(found.run.checkpoint, one.get("patch") or {}, shape)
         chart = found.chart
         if one.get("mode") == "fresh":
             checkpoint = json.loads(json.dumps(checkpoint))
@@ -180,26 +182,34 @@ def policy_of(redact: Mapping[str, Any]) -> Any:
     return rb.Redact(**{names[name]: read(value) for name, value in redact.items()})
 
 
-def damaged(checkpoint: Any, patch: Mapping[str, Any]) -> Any:
-    """Give a checkpoint with the damage a case describes, under our names for its parts."""
+def damaged(checkpoint: Any, patch: Mapping[str, Any], shape: Shape) -> Any:
+    """Give a checkpoint with the damage a case describes, done to what ours goes on from."""
     if not patch:
         return checkpoint
     out = json.loads(json.dumps(checkpoint))
     for name, value in patch.items():
-        if name not in CHECKPOINT_PARTS:
+        told = read(value)
+        if name in ("sharedState", "subflowStates", "executionTree", "executionCount"):
+            out["record"] = told  # the record holds every state, and the count of its steps
+        elif name == "pausedStageId":
+            stage = shape.stages.get(told) if isinstance(told, str) else None
+            known = stage is not None and stage.position is not None
+            levels = out["place"]["levels"]
+            levels[-1] = [stage.position if known and stage else NOWHERE, None]
+            if not isinstance(told, str) or not told.strip():
+                out["place"]["levels"] = told
+        elif name == "subflowPath":
+            listed = isinstance(told, list)
+            levels = out["place"]["levels"]
+            out["place"]["levels"] = [*([NOWHERE, None] for _ in told), *levels] if listed else told
+        elif name == "pauseData":
+            out["place"]["question"] = told
+        elif name == "visitCounts":
+            out["place"]["loops"] = told
+        else:
             raise HarnessFailure(f"no checkpoint part {name!r} in the harness")
-        at = out
-        *way, last = CHECKPOINT_PARTS[name]
-        for step in way:
-            at = at[step]
-        at[last] = read(value)
     return out
 
 
-#: Where what upstream keeps in a checkpoint stands in ours.
-CHECKPOINT_PARTS: dict[str, tuple[str, ...]] = {
-    "sharedState": ("state",),
-    "pausedStageId": ("paused_at", "stage_id"),
-    "subflowPath": ("paused_at", "runtime_stage_id"),
-    "pauseData": ("pause",),
-}
+#: The position of a stage that is not there.
+NOWHERE = 999
