@@ -8,6 +8,7 @@ from typing import Any
 
 from replay_expected import Expected
 from replay_rows import split
+from replay_seen import plain_value
 from replay_shape import key_of
 from replay_values import ANYTHING, same
 
@@ -29,6 +30,8 @@ class Change:
     hidden: Any = ANYTHING
     tags: Any = ANYTHING
     sources: Any = ANYTHING
+    #: Whether what it changed is not known.
+    free: bool = False
 
     def __str__(self) -> str:
         at = self.place if self.n is None else f"{self.place}#{self.n}"
@@ -63,6 +66,7 @@ class Commits:
         told = list(self._merged(told))
         told = [one for one in told if not self._generated(one)]
         self._interrupted(told)
+        self._views(told)
         told = self._with_own_stages(told)
         if self.shape.parallel or self.shape.starts_picking:
             self.departs("executions-are-counted-by-track")
@@ -93,7 +97,7 @@ class Commits:
         said: Mapping[str, Any] = recorded
         trace = [(tuple(one["path"]), one["verb"], one.get("readKeys")) for one in said["trace"]]
         overwrite, updates = said.get("overwrite", {}), said.get("updates", {})
-        if trace and all(path[0] == "runs" for path, *_ in trace) and self.shape.beside:
+        if trace and self.shape.beside and all(_in_runs(path) for path, *_ in trace):
             self.departs("own-view-instead-of-runs")
             child = trace[0][0][1]
             overwrite = overwrite.get("runs", {}).get(child, {})
@@ -123,11 +127,25 @@ class Commits:
             if verb != "delete":
                 self.departs("a-deleted-key-is-gone")
             change.said[key] = ("delete", ANYTHING, told)
-        elif verb == "merge" and isinstance(value, list):
+        elif verb == "merge" and self._united(change.place, key, value):
             self.departs("merging-is-of-mappings")
             change.said[key] = ("set", ANYTHING, ANYTHING)
+        elif self._lists(change.place, key):
+            self.departs("a-stage-lists-its-own-writes")
+            change.said[key] = (verb, ANYTHING, told)
         else:
             change.said[key] = (verb, self.expected.value(value), told)
+
+    def _united(self, place: str, key: str, value: Any) -> bool:
+        stage = self.shape.at(place)
+        ops = () if stage is None else stage.ops
+        updates = [op for op in ops if op.get("op") == "update" and op.get("key") == key]
+        return isinstance(value, list) or any(id(op) in self.expected.unions for op in updates)
+
+    def _lists(self, place: str, key: str) -> bool:
+        stage = self.shape.at(place)
+        ops = () if stage is None else stage.ops
+        return any(op.get("op") == "keys" and op.get("to") == key for op in ops)
 
     def _sources(self, recorded: Any) -> Any:
         sources = list(recorded)
@@ -141,7 +159,7 @@ class Commits:
         place, n, name = self._place(recorded["runtimeStageId"], recorded["stage"])
         change = Change(place, n, name)
         paths = [(path.split("/"), verb) for path, verb in recorded["paths"]]
-        if paths and all(path[0] == "runs" for path, _ in paths) and self.shape.beside:
+        if paths and self.shape.beside and all(_in_runs(path) for path, _ in paths):
             self.departs("own-view-instead-of-runs")
             paths = [(path[2:], verb) for path, verb in paths]
         for path, verb in paths:
@@ -189,6 +207,18 @@ class Commits:
             self.departs("one-commit-per-step")
         return generated
 
+    def _mounts(self, fork: Any) -> bool:
+        return all(self.shape.stages[child].kind == "subflow" for child in fork.children)
+
+    def _views(self, told: list[Change]) -> None:
+        # Each visit of a fork gives its children views that begin anew.
+        seen: set[str] = set()
+        for one in told:
+            if one.place in seen and one.place in self.shape.beside and not one.said:
+                self.departs("own-view-instead-of-runs")
+                one.free = True
+            seen.add(one.place)
+
     def _with_own_stages(self, told: list[Change]) -> list[Change]:
         found = list(told)
         present = {one.place for one in told}
@@ -204,12 +234,21 @@ class Commits:
             for place in reversed(first):
                 self.departs("a-fork-is-a-stage")
                 n = min(one.n or 0 for one in found[place:] if one.place in fork.children)
-                found.insert(place, Change(fork.key, n))
+                mine = Change(fork.key, n)
+                for one in found[place:] if self._mounts(fork) else ():
+                    if one.place in fork.children and one.said:
+                        self.departs("a-fork-hands-over-what-is-mapped-out")
+                        mine.said |= one.said
+                found.insert(place, mine)
         if self.shape.starts_picking:
             self.departs("the-first-stage-is-plain")
             start = f"{self.shape.program['start']['id']}.start"
             found.insert(0, Change(start, -1))
         return found
+
+
+def _in_runs(path: Any) -> bool:
+    return len(path) > 2 and path[0] == "runs"  # noqa: PLR2004 - runs, child, key
 
 
 def change_differences(
@@ -240,10 +279,13 @@ def _differs(a: Change, b: Change) -> str | None:
         return "execution"
     if not same(a.name, b.name):
         return "name"
+    if a.free:
+        return None
     if list(a.said) != list(b.said):
         return "keys"
     for key, told in a.said.items():
-        if not all(map(same, told, b.said[key])):
+        gone = told[0] == "delete" and b.said[key][:2] == ("set", None)
+        if not gone and not all(map(same, told, b.said[key])):
             return f"{key}: {told} {b.said[key]}"
     for name in ("hidden", "tags", "sources"):
         mine, theirs = getattr(a, name), getattr(b, name)
@@ -263,7 +305,8 @@ def _ours(bundle: Mapping[str, Any]) -> Change:
     for row in bundle["trace"]:
         verb = row["verb"]
         held = bundle["updates"] if verb == "merge" else bundle["overwrite"]
-        said[row["path"]] = (verb, held[row["path"]], row.get("readKeys", ANYTHING))
+        value = plain_value(held[row["path"]])
+        said[row["path"]] = (verb, value, row.get("readKeys", ANYTHING))
     return Change(
         place,
         n,

@@ -17,6 +17,7 @@ from replay_values import HarnessFailure, decode, plain, read
 import runbook_nb as rb
 from runbook_nb._frozen import thaw
 from runbook_nb._text import MISSING
+from runbook_nb.errors import ChartError
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq,
@@ -64,12 +65,21 @@ class Player:
         self.env = dict(env or {})
         self.appends = appends
         self.answers = answers
+        #: Updates that were written as unions of lists, by the ids of their ops, with how often.
+        self.unions: set[int] = set()
+        #: Failures of the harness, which a branch might swallow.
+        self.failures: list[HarnessFailure] = []
         self._times: dict[int, int] = {}
 
-    def stage(self, ops: Any, *, in_branch: bool = False) -> Any:
-        """Make the function of a stage; an op list that is none gives no function."""
+    def stage(self, ops: Any, *, in_branch: bool = False, told: Any = None) -> Any:
+        """Make the function of a stage; an op list that is none gives no function.
+
+        ``told`` is what an author would make of the value the ops return.
+        """
         if ops is None:
             return None
+        if told is not None:
+            return self._retold(self.stage(ops, in_branch=in_branch), told)
         if any(waits(op) for op in ops):
 
             async def waiting(scope: Any, *given: Any) -> Any:
@@ -82,6 +92,15 @@ class Player:
 
         return stage
 
+    def _retold(self, fn: Any, told: Any) -> Any:
+        if asyncio.iscoroutinefunction(fn):
+
+            async def waiting(scope: Any, *given: Any) -> Any:
+                return told(await fn(scope, *given))
+
+            return waiting
+        return lambda scope, *given: told(fn(scope, *given))
+
     def times(self, op: Mapping[str, Any]) -> int:
         """Count how often an op was met, this time included."""
         self._times[id(op)] = self._times.get(id(op), 0) + 1
@@ -90,15 +109,46 @@ class Player:
     def _play(self, scope: Any, ops: Any, given: Any, in_branch: bool) -> Iterator[Any]:
         view = View(scope, given, in_branch, self)
         for op in ops:
-            play = OPS.get(op.get("op"))
-            if play is None:
-                raise HarnessFailure(f"no op {op.get('op')!r} in the harness: {op}")
-            found = play(view, op)
+            try:
+                play = OPS.get(op.get("op"))
+                if play is None:
+                    raise HarnessFailure(f"no op {op.get('op')!r} in the harness: {op}")
+                found = play(view, op)
+            except HarnessFailure as failure:
+                self.failures.append(failure)
+                raise
             if asyncio.iscoroutine(found):
                 found = yield found
             if isinstance(found, Done):
                 return found.value
         return None
+
+
+#: What an author asks who has nothing to ask: upstream asks with null too.
+NULL_QUESTION = "null"
+
+
+class Null:
+    """What a stage returns that returns null, which upstream tells from nothing."""
+
+
+def as_word(value: Any) -> Any:
+    """Give a decider's answer as a text, as upstream takes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Null):
+        return "null"
+    return f"{value:g}" if isinstance(value, int | float) else value
+
+
+def as_value(value: Any) -> Any:
+    """Give what a stage returns that asks nothing and decides nothing."""
+    return None if isinstance(value, Null) else value
+
+
+def as_question(value: Any) -> Any:
+    """Give what a pausable stage asks."""
+    return NULL_QUESTION if isinstance(value, Null) else value
 
 
 def waits(op: Mapping[str, Any]) -> bool:
@@ -233,6 +283,7 @@ def op_update(view: View, op: Any) -> None:
     if merges_alike(held, partial):
         view.scope.merge(key, partial)
     else:  # a union of lists is the author's to write
+        view.player.unions.add(id(op))
         view.write(key, union(view.get(key), partial))
 
 
@@ -403,6 +454,14 @@ def _told(name: str, **fixed: Any) -> Callable[[View, Any], None]:
 
 
 def op_stream(view: View, op: Any) -> None:
+    if view.scope.streaming is None:  # upstream gives other stages nothing to stream with
+        refused = False
+        try:
+            view.scope.stream("")
+        except ChartError:
+            refused = True
+        assert refused, "a stage that streams nothing could stream"
+        return
     for token in need(op, "tokens", "value"):
         view.scope.stream(token)
 
@@ -449,6 +508,8 @@ def op_interrupt(view: View, op: Any) -> None:
 
 def op_return(view: View, op: Any) -> Done:
     value = plain(decode(op.get("value", {"$js": "undefined"})))
+    if value is None:
+        return Done(Null())
     return Done(None if value is MISSING else value)
 
 

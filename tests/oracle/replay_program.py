@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from replay_ops import Player, Thrown
+from replay_ops import Player, Thrown, as_question, as_value, as_word
 from replay_values import HarnessFailure, decode, plain, read
 
 import runbook_nb as rb
@@ -20,7 +21,19 @@ FORKS = ("fork", "lazy_fork")
 
 
 class NoWord(Exception):
-    """The builder has no word for what a program asks, so that it cannot be asked."""
+    """The builder has no word for what a program asks, so that it cannot be asked.
+
+    ``expected`` says whether that is a word our builder is known not to have: anything else the
+    signature of the builder does not take may be a mistake of the harness.
+    """
+
+    def __init__(self, message: str, *, expected: bool = True) -> None:
+        super().__init__(message)
+        self.expected = expected
+
+
+#: Words that stages have which cannot be retried or tagged do not take.
+NOT_TAKEN = re.compile(r"missing a required|unexpected keyword argument '(retry|tags)'")
 
 
 def build(program: Mapping[str, Any], player: Player, *, in_branch: bool = False) -> Any:
@@ -119,8 +132,8 @@ class _Building:
 
     # -- what every stage has ---------------------------------------------------------------
 
-    def fn(self, stage: Mapping[str, Any], name: str = "ops") -> Any:
-        return self.player.stage(stage.get(name), in_branch=self.in_branch)
+    def fn(self, stage: Mapping[str, Any], name: str = "ops", told: Any = as_value) -> Any:
+        return self.player.stage(stage.get(name), in_branch=self.in_branch, told=told)
 
     def common(
         self, stage: Mapping[str, Any], changes: Sequence[Any] = (), *, name: bool = False
@@ -148,7 +161,10 @@ class _Building:
         try:
             inspect.signature(method).bind(*args, **options)
         except TypeError as error:
-            raise NoWord(f"{getattr(method, '__name__', method)}: {error}") from None
+            raise NoWord(
+                f"{getattr(method, '__name__', method)}: {error}",
+                expected=NOT_TAKEN.search(str(error)) is not None,
+            ) from None
         return method(*args, **options)
 
     # -- the first stage --------------------------------------------------------------------
@@ -174,8 +190,8 @@ class _Building:
             getattr(self, f"add_{kind}")(stage, {"changes": changes})
             return
         if kind == "pausable":
-            fn = self.fn(stage, "execute")
-            options["resume"] = self.player.stage(stage.get("resume"), in_branch=self.in_branch)
+            fn = self.fn(stage, "execute", as_question)
+            options["resume"] = self.fn(stage, "resume")
         elif kind in ("function", "streaming"):
             fn = self.fn(stage)
             if kind == "streaming":
@@ -202,7 +218,7 @@ class _Building:
         self.call(self.builder.add_function, step["name"], self.fn(step), id=step["id"], **more)
 
     def add_same_function(self, step: Any, group: Any) -> None:
-        fn = self.player.stage(step.get("ops") or [], in_branch=self.in_branch)
+        fn = self.fn({"ops": step.get("ops") or []})
         for id in step["ids"]:
             self.call(self.builder.add_function, step["name"], fn, id=id)
 
@@ -217,7 +233,7 @@ class _Building:
         self.call(
             self.builder.add_pausable,
             step["name"],
-            self.fn(step, "execute"),
+            self.fn(step, "execute", as_question),
             self.fn(step, "resume"),
             id=step["id"],
             **more,
@@ -226,7 +242,7 @@ class _Building:
     def add_decider(self, step: Any, group: Any) -> None:
         more = self.common(step, group["changes"])
         choosing = self.call(
-            self.builder.add_decider, step["name"], self.fn(step), id=step["id"], **more
+            self.builder.add_decider, step["name"], self.fn(step, told=as_word), id=step["id"], **more
         )
         for branch in step.get("branches") or ():
             self.branch(choosing, branch)
@@ -255,7 +271,7 @@ class _Building:
             fn = self.inner(branch, lazy=kind == "lazy")
             more |= self.mount(branch, lazy=kind == "lazy")
         elif kind == "pausable":
-            fn = self.fn(branch, "execute")
+            fn = self.fn(branch, "execute", as_question)
             more["resume"] = self.fn(branch, "resume")
         elif kind == "function":
             fn = self.fn(branch)
@@ -428,8 +444,11 @@ def outputs(pairs: Any) -> Any:
                 value = decode(pair["value"])
             else:
                 value = inner.get(pair["from"], MISSING) if isinstance(inner, Mapping) else MISSING
+            # A mapped nothing sets the key to nothing, where there is one.
             if value is not MISSING:
                 found[pair["to"]] = plain(value)
+            elif scope is not None and pair["to"] in list(scope):
+                found[pair["to"]] = None
         return found
 
     return give

@@ -61,6 +61,8 @@ class Replay:
     error: BaseException | None = None
     events: list[Any] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    #: Ids of the update ops that were written as unions.
+    unions: set[int] = field(default_factory=set)
 
     @property
     def run(self) -> Any:
@@ -80,7 +82,7 @@ def replay(case: Mapping[str, Any], *, answered: bool = False) -> Replay:
         appends=(options.get("dials") or {}).get("commitValues") == "delta",
         answers=[read(one.get("input")) for one in asked] if answered else None,
     )
-    found = Replay(case)
+    found = Replay(case, unions=player.unions)
     try:
         found.chart = replay_program.build(case["program"], player)
     except (ChartError, NoWord) as error:
@@ -94,6 +96,8 @@ def replay(case: Mapping[str, Any], *, answered: bool = False) -> Replay:
         found.error = error
         return found
     asyncio.run(_go(found, options, [] if answered else asked))
+    if player.failures:
+        raise player.failures[0]
     return found
 
 
