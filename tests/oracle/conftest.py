@@ -79,12 +79,10 @@ def pytest_generate_tests(metafunc):
         cases = Oracle().cases(mark.args[0], mark.args[1:])
         metafunc.parametrize("case", cases, ids=[case["id"] for case in cases])
 
-
     programs = metafunc.definition.get_closest_marker("programs")
     if programs is not None:
         cases = Oracle().programs(programs.args)
         metafunc.parametrize("case", cases, ids=[case["id"] for case in cases])
-
 
     if "fact" in metafunc.fixturenames:
         facts = Oracle().facts()

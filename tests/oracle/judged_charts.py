@@ -34,7 +34,7 @@ def what_is_past_the_cap_is_said_everywhere(case: Judged) -> None:
     (told,) = (row.text for row in case.run.walk if row.type == "fork")
     assert "3" in told
     (counts,) = case.run.fan_outs
-    assert counts.not_reached == 3  # noqa: PLR2004
+    assert counts.not_reached == 3
 
 
 @better("N009")

@@ -150,7 +150,7 @@ def a_loop_after_any_stage_loops(case: Judged) -> None:
     passes = case.rows("stage", of=target)
     assert len(case.rows("loop")) == len(passes) - 1
     assert case.state["n"] == len(passes)
-    assert case.state["n"] > 2  # noqa: PLR2004
+    assert case.state["n"] > 2
     ids = [row.runtime_id for row in case.rows("stage")]
     assert len(ids) == len(set(ids))
     assert plain_value(case.state)

@@ -68,7 +68,7 @@ class Commits:
         self._interrupted(told)
         self._views(told)
         told = self._with_own_stages(told)
-        if self.shape.parallel or self.shape.starts_picking:
+        if self.shape.parallel:
             self.departs("executions-are-counted-by-track")
             told.sort(key=lambda one: (one.n is None, one.n or 0))
             for one in told:
@@ -104,17 +104,17 @@ class Commits:
             updates = updates.get("runs", {}).get(child, {})
             trace = [(path[2:], verb, reads) for path, verb, reads in trace]
         for path, verb, reads in trace:
-            self._row(change, path[0], verb, reads, overwrite, updates)
+            key = path[0]
+            value = updates.get(key) if verb == "merge" else overwrite.get(key)
+            told = ANYTHING if reads is None else list(reads)
+            self._row(change, key, (verb, value, told))
         change.hidden = {path[0] for path in recorded.get("redactedPaths", ())}
         change.tags = tuple(recorded.get("tags", ()))
         change.sources = self._sources(recorded.get("untrackedSources", ()))
         return change
 
-    def _row(
-        self, change: Change, key: str, verb: str, reads: Any, overwrite: Any, updates: Any
-    ) -> None:
-        value = updates.get(key) if verb == "merge" else overwrite.get(key)
-        told = ANYTHING if reads is None else list(reads)
+    def _row(self, change: Change, key: str, row: tuple[str, Any, Any]) -> None:
+        verb, value, told = row
         if key in change.said:
             self.departs("one-row-per-key")
             before = change.said[key][0]
@@ -240,20 +240,14 @@ class Commits:
                         self.departs("a-fork-hands-over-what-is-mapped-out")
                         mine.said |= one.said
                 found.insert(place, mine)
-        if self.shape.starts_picking:
-            self.departs("the-first-stage-is-plain")
-            start = f"{self.shape.program['start']['id']}.start"
-            found.insert(0, Change(start, -1))
         return found
 
 
 def _in_runs(path: Any) -> bool:
-    return len(path) > 2 and path[0] == "runs"  # noqa: PLR2004 - runs, child, key
+    return len(path) > 2 and path[0] == "runs"
 
 
-def change_differences(
-    expected: list[Change], found: list[Change], lane_of: Any
-) -> list[str]:
+def change_differences(expected: list[Change], found: list[Change], lane_of: Any) -> list[str]:
     """Compare two commit logs lane by lane; say what differs."""
     lanes: dict[str, tuple[list[Change], list[Change]]] = {}
     for side, changes in enumerate((expected, found)):

@@ -61,14 +61,14 @@ class Expected:
         """Note what the harness says in other words than upstream, because our scope has none."""
         ops = {op.get("op") for stage in self.shape.walk() for op in stage.ops}
         options = {
-            option
-            for stage in self.shape.walk()
-            for option in (stage.step.get("options") or ())
+            option for stage in self.shape.walk() for option in (stage.step.get("options") or ())
         }
         departs = self.departs
         for stage in self.shape.walk():
             given = [op.get("value") for op in stage.ops if op.get("op") == "return"]
-            if stage.kind == "decider" and any(isinstance(one, bool | int | float) for one in given):
+            if stage.kind == "decider" and any(
+                isinstance(one, bool | int | float) for one in given
+            ):
                 departs("a-word-is-a-text")
             if stage.kind not in ("streaming",) and any(op["op"] == "stream" for op in stage.ops):
                 departs("only-a-streaming-stage-streams")
@@ -276,19 +276,17 @@ class Expected:
             carried = {k: v for k, v in carried.items() if k not in ("item", "index")}
         return {**row.facts, "values": carried}
 
-    def _step(
-        self, one: _Told, mounts: set[str], present: set[tuple[str, str]]
-    ) -> Iterator[_Told]:
+    def _step(self, one: _Told, mounts: set[str], present: set[tuple[str, str]]) -> Iterator[_Told]:
         row, facts = one.row, one.row.facts
         if self._odd(facts["summary"]) is ANYTHING or self._lists(row, facts):
             facts = {**facts, "summary": ANYTHING}
             row = moved(row, facts=facts)
-            one = _Told(row, one.was)  # noqa: PLW2901
+            one = _Told(row, one.was)
         if self.interrupts(row.place):
             self.departs("an-interrupted-stage-begins-anew")
             facts = {**facts, "summary": ANYTHING}
             row = moved(row, facts=facts)
-            one = _Told(row, one.was)  # noqa: PLW2901
+            one = _Told(row, one.was)
         key, level = facts["key"], row.place.rpartition("/")[0]
         stage = self.shape.at(row.place)
         if one.was in mounts:
@@ -351,10 +349,6 @@ class Expected:
     def _own_stages(self, told: list[_Told]) -> Iterator[_Told]:
         staged = {one.was for one in told if one.row.type == "stage"}
         forks = {fork.hung_on: fork for fork in self.shape.forks}
-        if self.shape.starts_picking and told:
-            self.departs("the-first-stage-is-plain")
-            path = f"{self.shape.program['start']['id']}.start"
-            yield _Told(Row("stage", path, None, {"name": "Start"}), path)
         for one in told:
             row = one.row
             fork = forks.get(key_of(row.place)) if row.type == "fork" else None
@@ -367,12 +361,12 @@ class Expected:
                 yield _Told(moved(row, place=place), was)
                 continue
             generated = "~" in row.place.rpartition("/")[2]
-            if one.was not in staged and not generated and row.type not in ("resume", "loop"):
-                if row.type in ("error", "pause", "fork", "selector", "subflow"):
-                    self.departs("every-step-has-a-row")
-                    staged.add(one.was)
-                    facts = self._stage_facts(row.place)
-                    yield _Told(Row("stage", row.place, None, facts), one.was, added=True)
+            begins = row.type in ("error", "pause", "fork", "selector", "subflow")
+            if begins and one.was not in staged and not generated:
+                self.departs("every-step-has-a-row")
+                staged.add(one.was)
+                facts = self._stage_facts(row.place)
+                yield _Told(Row("stage", row.place, None, facts), one.was, added=True)
             yield one
 
     def _empty_fan_outs(self, told: list[_Told]) -> Iterator[_Told]:

@@ -26,12 +26,7 @@ EDGE_KINDS = {"default": "branch", "fork": "branch"}
 def recorded_graph(spec: Mapping[str, Any], shape: Shape, departs: Departs) -> Graph:
     """Read a recorded nested structure as the graph expected of us."""
     reading = _Reading(shape, departs)
-    first, _ = reading.chain(spec, "")
-    if shape.starts_picking:
-        departs("the-first-stage-is-plain")
-        start = f"{shape.program['start']['id']}.start"
-        reading.graph.nodes[start] = {"name": "Start", "kind": "stage"}
-        reading.graph.edges.add((start, first, "next"))
+    reading.chain(spec, "")
     return reading.graph
 
 

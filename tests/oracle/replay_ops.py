@@ -12,10 +12,10 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from replay_inner import crosses_list, inside, merges_alike, replaced, union
 from replay_values import HarnessFailure, decode, plain, read
 
 import runbook_nb as rb
-from runbook_nb._frozen import thaw
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ChartError
 
@@ -177,7 +177,7 @@ def _run(steps: Iterator[Any]) -> Any:
 
 
 class View:
-    """A scope as the ops use it: a key nobody wrote reads as nothing, and nothing is not written."""
+    """A scope as the ops use it: what nobody wrote reads as nothing, and nothing is not written."""
 
     def __init__(self, scope: Any, given: Any, in_branch: bool, player: Player) -> None:
         self.scope = scope
@@ -287,44 +287,6 @@ def op_update(view: View, op: Any) -> None:
         view.write(key, union(view.get(key), partial))
 
 
-def merges_alike(held: Any, partial: Any) -> bool:
-    """Say whether our merge does what the recorded one does: no list stands on either side."""
-    if not isinstance(partial, Mapping) or isinstance(held, list):
-        return False
-    if not isinstance(held, Mapping):
-        return True
-    return all(
-        not (isinstance(value, list) and isinstance(held.get(key), list))
-        and (
-            not isinstance(value, Mapping)
-            or not isinstance(held.get(key), Mapping | list)
-            or merges_alike(held[key], value)
-        )
-        for key, value in partial.items()
-    )
-
-
-def union(held: Any, partial: Any) -> Any:
-    """Merge as the recorded rule does (S10): lists unite, mappings merge, the rest replaces."""
-    if partial is MISSING:
-        return MISSING
-    if isinstance(partial, list):
-        if not isinstance(held, list) or not partial:
-            return partial
-        return [*held, *(item for item in partial if not any(_is(item, one) for one in held))]
-    if isinstance(partial, Mapping):
-        if isinstance(held, list):
-            held = {str(place): item for place, item in enumerate(held)}
-        held = dict(held) if isinstance(held, Mapping) else {}
-        return {**held, **{key: union(held.get(key), value) for key, value in partial.items()}}
-    return partial
-
-
-def _is(a: Any, b: Any) -> bool:
-    scalar = not isinstance(a, Mapping | list)
-    return scalar and type(a) is type(b) and a == b
-
-
 def op_delete(view: View, op: Any) -> None:
     view.write(need(op, "key"), MISSING)
 
@@ -347,43 +309,6 @@ def op_set_path(view: View, op: Any) -> None:
 def op_del_path(view: View, op: Any) -> None:
     root, *steps = where(op)
     view.write(root, replaced(view.get(root), steps, MISSING))
-
-
-def crosses_list(held: Any, steps: list[Any]) -> bool:
-    for step in steps:
-        if isinstance(held, list):
-            return True
-        held = held.get(step) if isinstance(held, Mapping) else None
-    return False
-
-
-def inside(held: Any, steps: list[Any]) -> Any:
-    for step in steps:
-        if isinstance(held, list):
-            place = int(step)
-            held = held[place] if 0 <= place < len(held) else MISSING
-        elif isinstance(held, Mapping):
-            held = held.get(step, MISSING)
-        else:
-            return MISSING
-    return held
-
-
-def replaced(held: Any, steps: list[Any], value: Any) -> Any:
-    """Give a copy with one place inside replaced, or removed."""
-    root = thaw(held) if held is not MISSING else {}
-    at = root
-    for step in steps[:-1]:
-        at = at[int(step) if isinstance(at, list) else step]
-    last = int(steps[-1]) if isinstance(at, list) else steps[-1]
-    if value is MISSING:
-        if isinstance(at, list) or last in at:
-            del at[last]
-    elif isinstance(at, list) and last == len(at):
-        at.append(value)
-    else:
-        at[last] = value
-    return root
 
 
 # --- reading -----------------------------------------------------------------------------------

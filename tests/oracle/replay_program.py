@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from replay_ops import Player, Thrown, as_question, as_value, as_word
@@ -54,16 +55,6 @@ def fork_id(program: Mapping[str, Any], number: int) -> str:
     taken = set(ids_in(program))
     names = (f"fork{n or ''}" for n in range(number, number + len(taken) + 1))
     return next(name for name in names if name not in taken)
-
-
-def first_id(program: Mapping[str, Any]) -> str:
-    """Name the empty first stage that stands before a first stage that picks branches."""
-    return f"{program['start']['id']}.start"
-
-
-def starts_picking(program: Mapping[str, Any]) -> bool:
-    """Say whether a program's first stage picks branches; ours must be a plain one."""
-    return program["start"].get("kind", "function") in ("selector", "decider")
 
 
 def ids_in(program: Mapping[str, Any]) -> Iterator[str]:
@@ -179,14 +170,7 @@ class _Building:
             if step["add"] == "contract":
                 options |= self.contract(step)
         if kind in ("selector", "decider"):
-            self.builder = self.call(
-                rb.flow_chart,
-                stage["name"],
-                nothing,
-                id=first_id(self.program),
-                stage_name="Start",
-                **options,
-            )
+            self.builder = self.call(rb.flow_chart, stage["name"], **options)
             getattr(self, f"add_{kind}")(stage, {"changes": changes})
             return
         if kind == "pausable":
@@ -242,7 +226,11 @@ class _Building:
     def add_decider(self, step: Any, group: Any) -> None:
         more = self.common(step, group["changes"])
         choosing = self.call(
-            self.builder.add_decider, step["name"], self.fn(step, told=as_word), id=step["id"], **more
+            self.builder.add_decider,
+            step["name"],
+            self.fn(step, told=as_word),
+            id=step["id"],
+            **more,
         )
         for branch in step.get("branches") or ():
             self.branch(choosing, branch)
@@ -421,10 +409,6 @@ FOR_EACH = {
 }
 
 
-def nothing(scope: Any) -> None:
-    """Do nothing: stands before a first stage that picks branches."""
-
-
 def throwing(message: str) -> Any:
     """Make a mapper that throws."""
 
@@ -471,7 +455,7 @@ def retry_of(policy: Mapping[str, Any]) -> Any:
     options: dict[str, Any] = {}
     backoff = decode(policy.get("backoffMs", {"$js": "undefined"}))
     if isinstance(backoff, int | float) and not isinstance(backoff, bool):
-        finite = backoff == backoff and abs(backoff) != float("inf") and backoff > 0
+        finite = isfinite(backoff) and backoff > 0
         options["backoff"] = backoff / 1000 if finite else 0.0
     if "retryOnMessage" in policy:
         options["on"] = lambda error: policy["retryOnMessage"] in str(error)

@@ -101,48 +101,87 @@ def _recorded(entry: Mapping[str, Any]) -> Row:
     place, n = split(entry["runtimeStageId"])
     if kind not in FACTS:
         raise HarnessFailure(f"no row type {kind!r} in the harness")
+    read = _READERS.get(kind)
+    return Row(kind, place, n, {} if read is None else read(_Names(place), told, entry))
 
-    def name(text: Any) -> Any:
-        return without_path(text, place) if isinstance(text, str) else ANYTHING
 
-    facts: dict[str, Any]
-    if kind == "stage":
-        facts = {"name": name(entry.get("stageName")), "description": told.get("description")}
-    elif kind == "step":
-        facts = {
-            "op": told["type"],
-            "key": told["key"],
-            "summary": told["valueSummary"],
-            "operation": told.get("operation"),
-        }
-    elif kind == "condition":
-        facts = {"decider": name(told["decider"]), "chosen": name(told["chosen"])}
-        if "evidence" in told:
-            facts["evidence"] = decode(told["evidence"])
-    elif kind == "selector":
-        facts = {"selected": [name(one) for one in told["selected"]], "total": told["total"]}
-        if "evidence" in told:
-            facts["evidence"] = decode(told["evidence"])
-    elif kind == "fork":
-        facts = {"children": [name(one) for one in told["children"]]}
-    elif kind == "subflow":
-        values = told.get("mappedInput") if "mappedInput" in told else told.get("outputState")
-        facts = {
-            "name": name(told["name"]),
-            "direction": told["direction"],
-            "values": decode(values) if values is not None else ANYTHING,
-        }
-    elif kind == "loop":
-        facts = {"target": name(told["target"]), "iteration": told["iteration"]}
-    elif kind == "error":
-        facts = {"message": message_of(told.get("message"))}
-    elif kind == "emit":
-        facts = {"name": told["name"], "summary": told["payloadSummary"]}
-    elif kind == "retry":
-        facts = {"attempt": told["attempt"], "attempts": told["maxAttempts"]}
-    else:
-        facts = {}
-    return Row(kind, place, n, facts)
+class _Names:
+    """Takes the path of one place off names."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __call__(self, text: Any) -> Any:
+        return without_path(text, self.place) if isinstance(text, str) else ANYTHING
+
+    def all(self, texts: Iterable[Any]) -> list[Any]:
+        return [self(text) for text in texts]
+
+
+def _stage(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    return {"name": name(entry.get("stageName")), "description": told.get("description")}
+
+
+def _step(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    facts = {"op": told["type"], "key": told["key"], "summary": told["valueSummary"]}
+    return {**facts, "operation": told.get("operation")}
+
+
+def _condition(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    facts = {"decider": name(told["decider"]), "chosen": name(told["chosen"])}
+    return {**facts, **_evidence(told)}
+
+
+def _selector(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    facts = {"selected": name.all(told["selected"]), "total": told["total"]}
+    return {**facts, **_evidence(told)}
+
+
+def _evidence(told: Any) -> dict[str, Any]:
+    return {"evidence": decode(told["evidence"])} if "evidence" in told else {}
+
+
+def _fork(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    return {"children": name.all(told["children"])}
+
+
+def _subflow(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    values = told.get("mappedInput") if "mappedInput" in told else told.get("outputState")
+    return {
+        "name": name(told["name"]),
+        "direction": told["direction"],
+        "values": decode(values) if values is not None else ANYTHING,
+    }
+
+
+def _loop(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    return {"target": name(told["target"]), "iteration": told["iteration"]}
+
+
+def _error(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    return {"message": message_of(told.get("message"))}
+
+
+def _emit(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    return {"name": told["name"], "summary": told["payloadSummary"]}
+
+
+def _retry(name: _Names, told: Any, entry: Any) -> dict[str, Any]:
+    return {"attempt": told["attempt"], "attempts": told["maxAttempts"]}
+
+
+_READERS = {
+    "stage": _stage,
+    "step": _step,
+    "condition": _condition,
+    "selector": _selector,
+    "fork": _fork,
+    "subflow": _subflow,
+    "loop": _loop,
+    "error": _error,
+    "emit": _emit,
+    "retry": _retry,
+}
 
 
 def message_of(told: Any) -> Any:

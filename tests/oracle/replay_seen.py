@@ -7,6 +7,7 @@ that the walk tells the same rows is a law of its own (`replay_laws`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from replay_evidence import ours
@@ -31,6 +32,63 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain_value(one) for one in value]
     return value
+
+
+@dataclass
+class Track:
+    """One track as it is read: where it stands, the states of its levels so far."""
+
+    codes: Sequence[int]
+    values: Sequence[Any]
+    offset: int
+    prefix: str
+    first: int
+    level: str
+    states: dict[str, dict[str, Any]]
+    #: Keys changed at its own level; the stages the next one may follow.
+    touched: dict[Any, None] = field(default_factory=dict)
+    ends: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.states.setdefault(self.level, {})
+
+
+@dataclass
+class Here:
+    """One event as it is told: its track, its code, its place, its number, its values."""
+
+    at: Track
+    code: Any
+    place: str
+    n: int | None
+    values: Sequence[Any]
+
+    @property
+    def runtime_id(self) -> str:
+        return f"{self.place}#{self.n}"
+
+    @property
+    def value(self) -> Any:
+        return self.values[0] if len(self.values) else None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state of the level the event stands in."""
+        return self.at.states.setdefault(self.code.stage.path, {})
+
+    @property
+    def inside(self) -> str:
+        """The level of the chart mounted here."""
+        return f"{self.code.stage.key}/"
+
+    @property
+    def inner(self) -> dict[str, Any]:
+        """The state of the chart mounted here."""
+        return self.at.states[self.inside]
+
+    def row(self, kind: str, /, **facts: Any) -> Row:
+        """Make a row of this place."""
+        return Row(kind, self.place, self.n, facts)
 
 
 class Seen:
@@ -80,119 +138,155 @@ class Seen:
     # -- rows -------------------------------------------------------------------------------
 
     def _rows(self) -> Iterator[Row]:
-        base = dict(self.run.raw_initial)
-        track = self.log.root
-        yield from self._track(track.codes, track.values, 0, "", 0, base, "")
+        root = self.log.root
+        states = {"": dict(self.run.raw_initial)}
+        yield from self._track(Track(root.codes, root.values, 0, "", 0, "", states))
 
-    def _track(
-        self,
-        codes: Sequence[int],
-        values: Sequence[Any],
-        offset: int,
-        prefix: str,
-        first: int,
-        base: Mapping[str, Any],
-        level: str,
-    ) -> Iterator[Row]:
-        states: dict[str, dict[str, Any]] = {level: dict(base)}
-        touched: dict[str, None] = {}
-        ends: list[str] = []
-        for event in self.log.events(codes):
+    def _track(self, at: Track) -> Iterator[Row]:
+        for event in self.log.events(at.codes):
             code = event.code
-            kind, key, ref = code.kind, code.key, code.stage
-            place = f"{prefix}{ref.key}"
-            n = first + event.execution if event.execution >= 0 else None
-            width = self.log.width(code)
-            at = offset + event.at
-            value = values[at] if width == 1 else None
-            state = states.setdefault(ref.path, {})
-            if kind == "stage":
-                self.executed.append(f"{place}#{n}")
-                self.transitions.update((end, key_of(place)) for end in ends)
-                ends = [key_of(place)]
-                node = self.node(place)
-                described = None if node is None else node.description
-                yield Row("stage", place, n, {"name": ref.name, "description": described})
-            elif kind in OPERATIONS:
-                self._change(state, kind, key, value)
-                if ref.path == level:
-                    touched[key] = None
-                self.changed.setdefault(f"{place}#{n}", []).append((key, kind))
-                shown = value if kind in ("write", "update") else state.get(key, MISSING)
-                yield Row(
-                    "step",
-                    place,
-                    n,
-                    {
-                        "op": "write",
-                        "key": key,
-                        "operation": OPERATIONS[kind],
-                        "summary": self.summary(key, shown),
-                    },
-                )
-            elif kind == "read":
-                told = self.summary(key, state.get(key, MISSING))
-                yield Row("step", place, n, {"op": "read", "key": key, "summary": told})
-            elif kind == "received":
-                inner = states[f"{ref.key}/"]
-                told = self.summary(key, inner.get(key, MISSING))
-                facts = {"op": "received", "key": key, "operation": "set", "summary": told}
-                yield Row("step", place, n, facts)
-            elif kind == "emit":
-                hidden = self.redactor.hides_emit(key)
-                payload = "[REDACTED]" if hidden else self.redactor.scrub(value)
-                facts = {"name": key, "summary": str(summarize(plain_value(payload), 80))}
-                yield Row("emit", place, n, facts)
-            elif kind in ("decision", "selection"):
-                judged = Decision if kind == "decision" else Selection
-                found = judged(code.path, tuple(values[at : at + width]), self.redactor)
-                yield self._judged(kind, place, n, found)
-            elif kind == "choice":
-                chosen = self._branch_name(place, key)
-                yield Row("condition", place, n, {"decider": ref.name, "chosen": chosen})
-            elif kind == "route":
-                yield Row("route", place, n, {"chosen": self._branch_name(place, key)})
-            elif kind == "choices":
-                names = [self._branch_name(place, one) for one in self._in_order(place, value)]
-                facts = {"selected": names, "total": len(self._branches(place))}
-                yield Row("selector", place, n, facts)
-            elif kind == "fan_out":
-                self.fans.append(value)
-                self._ends = ends
-                yield from self._fan_out(value, prefix, place, n, states)
-                ends = list(self._ends)
-            elif kind == "enter":
-                states[f"{ref.key}/"] = dict(value)
-                carried = {key: self.served(key, one) for key, one in value.items()}
-                facts = {"name": ref.name, "direction": "entry", "values": plain_value(carried)}
-                yield Row("subflow", place, n, facts)
-            elif kind == "leave":
-                inner = states[f"{ref.key}/"]
-                carried = {name: self.served(name, one) for name, one in inner.items()}
-                facts = {"name": ref.name, "direction": "exit", "values": plain_value(carried)}
-                yield Row("subflow", place, n, {**facts, "status": key})
-                self.views[f"{place}#{n}"] = dict(inner)
-            elif kind == "loop":
-                target = f"{place.rpartition('/')[0]}/{key}" if "/" in place else key
-                yield Row("loop", place, n, {"target": self.name(target), "iteration": value})
-            elif kind == "stop":
-                yield Row("break", place, n, {"reason": value})
-            elif kind in ("error", "ended"):
-                yield Row("error", place, n, {"message": value["message"], "kind": kind})
-            elif kind == "retry":
-                facts = {"attempt": value["attempt"], "attempts": value["attempts"]}
-                yield Row("retry", place, n, facts)
-            elif kind in ("pause", "resume"):
-                yield Row(kind, place, n, {"value": plain_value(value)})
-            elif kind == "streamed":
-                yield Row("streamed", place, n, dict(value))
-        self._ends = ends
-        for path, state in states.items():
-            if path != level:
-                self.levels[f"{prefix}{path}"] = dict(state)
-        self.views[prefix or ""] = dict(states[level])
-        self._last = states[level]
-        self._touched = {key: self._last[key] for key in touched if key in self._last}
+            here = Here(
+                at,
+                code,
+                f"{at.prefix}{code.stage.key}",
+                at.first + event.execution if event.execution >= 0 else None,
+                at.values[at.offset + event.at : at.offset + event.at + self.log.width(code)],
+            )
+            tell = getattr(self, f"_tell_{code.kind}", None)
+            if tell is not None:
+                yield from tell(here)
+        self._close(at)
+
+    def _close(self, at: Track) -> None:
+        self._ends = at.ends
+        for path, state in at.states.items():
+            if path != at.level:
+                self.levels[f"{at.prefix}{path}"] = dict(state)
+        self._last = at.states[at.level]
+        self.views[at.prefix or ""] = dict(self._last)
+        self._touched = {key: self._last[key] for key in at.touched if key in self._last}
+
+    # -- one kind of event each -------------------------------------------------------------
+
+    def _tell_stage(self, here: Here) -> Iterator[Row]:
+        key = key_of(here.place)
+        self.executed.append(here.runtime_id)
+        self.transitions.update((end, key) for end in here.at.ends)
+        here.at.ends = [key]
+        node = self.node(here.place)
+        described = None if node is None else node.description
+        yield here.row("stage", name=here.code.stage.name, description=described)
+
+    def _tell_change(self, here: Here) -> Iterator[Row]:
+        kind, key, state = here.code.kind, here.code.key, here.state
+        self._change(state, kind, key, here.value)
+        if here.code.stage.path == here.at.level:
+            here.at.touched[key] = None
+        self.changed.setdefault(here.runtime_id, []).append((key, kind))
+        shown = here.value if kind in ("write", "update") else state.get(key, MISSING)
+        yield here.row(
+            "step",
+            op="write",
+            key=key,
+            operation=OPERATIONS[kind],
+            summary=self.summary(key, shown),
+        )
+
+    _tell_write = _tell_update = _tell_append = _tell_delete = _tell_change
+
+    def _tell_read(self, here: Here) -> Iterator[Row]:
+        key = here.code.key
+        summary = self.summary(key, here.state.get(key, MISSING))
+        yield here.row("step", op="read", key=key, summary=summary)
+
+    def _tell_received(self, here: Here) -> Iterator[Row]:
+        key = here.code.key
+        summary = self.summary(key, here.inner.get(key, MISSING))
+        yield here.row("step", op="received", key=key, operation="set", summary=summary)
+
+    def _tell_emit(self, here: Here) -> Iterator[Row]:
+        name = here.code.key
+        hidden = self.redactor.hides_emit(name)
+        payload = "[REDACTED]" if hidden else self.redactor.scrub(here.value)
+        yield here.row("emit", name=name, summary=str(summarize(plain_value(payload), 80)))
+
+    def _tell_decision(self, here: Here) -> Iterator[Row]:
+        decision = Decision(here.code.path, tuple(here.values), self.redactor)
+        yield here.row(
+            "condition",
+            decider=self.name(here.place),
+            chosen=self._branch_name(here.place, decision.branch),
+            evidence=ours(decision.evidence),
+        )
+
+    def _tell_selection(self, here: Here) -> Iterator[Row]:
+        selection = Selection(here.code.path, tuple(here.values), self.redactor)
+        facts = self._selected(here, selection.branches)
+        yield here.row("selector", **facts, evidence=ours(selection.evidence))
+
+    def _tell_choices(self, here: Here) -> Iterator[Row]:
+        yield here.row("selector", **self._selected(here, here.value))
+
+    def _selected(self, here: Here, routes: Any) -> dict[str, Any]:
+        names = [self._branch_name(here.place, one) for one in self._in_order(here.place, routes)]
+        return {"selected": names, "total": len(self._branches(here.place))}
+
+    def _tell_choice(self, here: Here) -> Iterator[Row]:
+        chosen = self._branch_name(here.place, here.code.key)
+        yield here.row("condition", decider=here.code.stage.name, chosen=chosen)
+
+    def _tell_route(self, here: Here) -> Iterator[Row]:
+        yield here.row("route", chosen=self._branch_name(here.place, here.code.key))
+
+    def _tell_fan_out(self, here: Here) -> Iterator[Row]:
+        fan = here.value
+        self.fans.append(fan)
+        self._ends = here.at.ends
+        if len(fan):
+            yield from self._fan_out(fan, here)
+        here.at.ends = list(self._ends)
+
+    def _tell_enter(self, here: Here) -> Iterator[Row]:
+        here.at.states[here.inside] = dict(here.value)
+        yield self._carried(here, "entry")
+
+    def _tell_leave(self, here: Here) -> Iterator[Row]:
+        row = self._carried(here, "exit")
+        row.facts["status"] = here.code.key
+        yield row
+        self.views[here.runtime_id] = dict(here.inner)
+
+    def _carried(self, here: Here, direction: str) -> Row:
+        carried = {key: self.served(key, one) for key, one in here.inner.items()}
+        name = here.code.stage.name
+        return here.row("subflow", name=name, direction=direction, values=plain_value(carried))
+
+    def _tell_loop(self, here: Here) -> Iterator[Row]:
+        path = here.place.rpartition("/")[0]
+        target = f"{path}/{here.code.key}" if path else here.code.key
+        yield here.row("loop", target=self.name(target), iteration=here.value)
+
+    def _tell_stop(self, here: Here) -> Iterator[Row]:
+        yield here.row("break", reason=here.value)
+
+    def _tell_error(self, here: Here) -> Iterator[Row]:
+        yield here.row("error", message=here.value["message"], kind=here.code.kind)
+
+    _tell_ended = _tell_error
+
+    def _tell_retry(self, here: Here) -> Iterator[Row]:
+        told = here.value
+        yield here.row("retry", attempt=told["attempt"], attempts=told["attempts"])
+
+    def _tell_pause(self, here: Here) -> Iterator[Row]:
+        yield here.row(here.code.kind, value=plain_value(here.value))
+
+    _tell_resume = _tell_pause
+
+    def _tell_streamed(self, here: Here) -> Iterator[Row]:
+        yield here.row("streamed", **dict(here.value))
+
+    # -- what they share --------------------------------------------------------------------
 
     def _change(self, state: dict[str, Any], kind: str, key: Any, value: Any) -> None:
         if kind == "write":
@@ -203,21 +297,6 @@ class Seen:
             state[key] = [*state.get(key, ()), value]
         else:
             state.pop(key, None)
-
-    def _judged(self, kind: str, place: str, n: int | None, decision: Any) -> Row:
-        evidence = ours(decision.evidence)
-        if kind == "selection":
-            selected = self._in_order(place, decision.branches)
-            facts = {
-                "selected": [self._branch_name(place, one) for one in selected],
-                "total": len(self._branches(place)),
-                "evidence": evidence,
-            }
-            return Row("selector", place, n, facts)
-        chosen = self._branch_name(place, decision.branch)
-        node = self.node(place)
-        name = None if node is None else node.name
-        return Row("condition", place, n, {"decider": name, "chosen": chosen, "evidence": evidence})
 
     def _branches(self, place: str) -> tuple[Any, ...]:
         return tuple(self.structure.branches_of(key_of(place)))
@@ -230,56 +309,52 @@ class Seen:
         declared = [node.branch for node in self._branches(place) if node.branch in chosen]
         return declared + [one for one in chosen if one not in declared]
 
-    def _fan_out(
-        self, fan: Any, prefix: str, place: str, n: int | None, states: Any
-    ) -> Iterator[Row]:
-        if not len(fan):
-            return
+    def _fan_out(self, fan: Any, here: Here) -> Iterator[Row]:
         begun = [index for index, _ in fan.begun()]
         if fan.form == "fan_out":
             names = [f"{fan.stage.name} [{index}]" for index in begun]
-            yield Row("fork", place, n, {"children": names, "cap": fan.cap, "of": len(fan)})
+            yield here.row("fork", children=names, cap=fan.cap, of=len(fan))
         else:
-            parent = place.rpartition("/")[0]
+            parent = here.place.rpartition("/")[0]
             places = [f"{parent}/{fan.items[i]}" if parent else fan.items[i] for i in begun]
-            yield Row("fork", place, n, {"children": [self.name(one) for one in places]})
-        parent_state = dict(states[fan.stage.path])
+            yield here.row("fork", children=[self.name(one) for one in places])
+        seen = dict(here.state)
         after = list(self._ends)
         for index, shape in fan.begun():
-            first_code = next((c for c in map(self._code, shape.codes) if c.kind == "stage"), None)
-            if first_code is not None:
-                inner = key_of(f"{fan.path(prefix, index)}{first_code.stage.key}")
-                self.transitions.add((key_of(place), inner))
-            offset = fan.offsets[index]
-            path, first = fan.path(prefix, index), fan.base(index)
-            if fan.form != "fan_out":
-                codes = shape.codes
-                level = fan.stage.path
-                child = f"{path}{fan.stage.path}{fan.items[index]}"
-                yield from self._track(
-                    codes, fan.values, offset, path, first, parent_state, level
-                )
-                after += self._ends
+            prefix = fan.path(here.at.prefix, index)
+            first = next((c for c in map(self._code, shape.codes) if c.kind == "stage"), None)
+            if first is not None:
+                inner = key_of(f"{prefix}{first.stage.key}")
+                self.transitions.add((key_of(here.place), inner))
+            at = Track(shape.codes, fan.values, fan.offsets[index], prefix, fan.base(index), "", {})
+            if fan.form == "fan_out":
+                yield from self._branch(fan, index, here, at)
+            else:
+                at.level = fan.stage.path
+                at.states = {at.level: dict(seen)}
+                yield from self._track(at)
+                child = f"{prefix}{fan.stage.path}{fan.items[index]}"
                 self.views[child] = self._last
                 self.written[child] = self._touched
-                continue
-            entry = f"{place}~{index}"
-            name = f"{fan.stage.name} [{index}]"
-            item = self.redactor.value("item", fan.items[index])
-            given = {"item": plain_value(item), "index": index}
-            facts = {"name": name, "direction": "entry", "values": given}
-            yield Row("subflow", entry, n, facts)
-            for key, value in given.items():
-                summary = str(summarize(value, 80))
-                facts = {"op": "received", "key": key, "operation": "set", "summary": summary}
-                yield Row("step", entry, n, facts)
-            yield from self._track(shape.codes, fan.values, offset, path, first, {}, "")
             after += self._ends
-            carried = {key: self.served(key, one) for key, one in self._last.items()}
-            facts = {"name": name, "direction": "exit", "values": plain_value(carried)}
-            yield Row("subflow", entry, n, {**facts, "status": fan.status(index)})
-            self.views[entry] = dict(self._last)
         self._ends = after
+
+    def _branch(self, fan: Any, index: int, here: Here, at: Track) -> Iterator[Row]:
+        entry = f"{here.place}~{index}"
+        name = f"{fan.stage.name} [{index}]"
+        item = self.redactor.value("item", fan.items[index])
+        given = {"item": plain_value(item), "index": index}
+        facts = {"name": name, "direction": "entry", "values": given}
+        yield Row("subflow", entry, here.n, facts)
+        for key, value in given.items():
+            summary = str(summarize(value, 80))
+            facts = {"op": "received", "key": key, "operation": "set", "summary": summary}
+            yield Row("step", entry, here.n, facts)
+        yield from self._track(at)
+        carried = {key: self.served(key, one) for key, one in self._last.items()}
+        facts = {"name": name, "direction": "exit", "values": plain_value(carried)}
+        yield Row("subflow", entry, here.n, {**facts, "status": fan.status(index)})
+        self.views[entry] = dict(self._last)
 
     def _code(self, number: int) -> Any:
         return self.log.codes[number]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay_program import first_id, groups, starts_picking
+from replay_program import groups
 
 _BRANCH = re.compile(r"~\d+(?=/|$)")
 
@@ -66,11 +66,6 @@ class Shape:
         """Whether anything may run beside anything."""
         return bool(self.beside or self.fan_outs)
 
-    @property
-    def starts_picking(self) -> bool:
-        """Whether our chart has an empty first stage that the program has not."""
-        return starts_picking(self.program)
-
     def lane(self, place: str) -> str:
         """Give the lane of a place, by its whole path: empty for the run's own."""
         steps = place.split("/")
@@ -109,10 +104,6 @@ class Shape:
         start = program["start"]
         kind = start.get("kind", "function")
         position = 0
-        if starts_picking(program):
-            step = {"id": first_id(program), "name": "Start"}
-            self._add(path, step, "function", position=0)
-            position = 1
         cursor = self._add(path, start, kind, position=position)
         self._inside(start, kind, path, cursor)
         for group in groups(program):

@@ -93,7 +93,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, int | float) and isinstance(b, int | float):
-        return a == b or (a != a and b != b)
+        return a == b or (isnan(a) and isnan(b))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, Set) and isinstance(b, Set):

@@ -13,6 +13,7 @@ from replay_seen import plain_value
 import runbook_nb as rb
 from runbook_nb.errors import ChartError, FrozenError, ScopeClosed
 
+
 def departs(name):
     """Name the declared departure that explains a difference."""
     return name
@@ -239,8 +240,8 @@ def a_stage_has_a_function(fact):
 
 
 def a_stage_has_an_id(fact):
-    with pytest.raises(TypeError):
-        rb.flow_chart("C", print)
+    with pytest.raises(ChartError):
+        rb.flow_chart("C", print).build()
     with pytest.raises(ChartError):
         rb.flow_chart("C", print, id="").build()
 

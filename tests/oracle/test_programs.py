@@ -62,8 +62,11 @@ def test_a_case_to_be_kept_is_compared_in_everything_observed(case):
     refused = {"build_error", "build"} & set(found.compared)
     assert found.compared or not case["observe"], "nothing was compared"
     assert refused or wanted <= set(found.compared)
-    assert found.replay.refused is not None or found.replay.runs or case.get("build_only") or (
-        "error" in found.compared
+    assert (
+        found.replay.refused is not None
+        or found.replay.runs
+        or case.get("build_only")
+        or ("error" in found.compared)
     )
 
 
