@@ -93,6 +93,12 @@ class Asked(Comparing):
         """Compare the served state, and that of mounted charts."""
         self.told("redacted", "state and inner states")
         state = self._scrubbed(self.expected.value(recorded["state"]))
+        if not self.run.policy:  # upstream has nothing to serve without one
+            marked = {k: v for k, v in plain_value(self.run.state).items() if v == "[REDACTED]"}
+            if marked:
+                self.departs("a-secret-needs-no-policy")
+            state = {**state, **marked}
+        state = {k: "[REDACTED]" if self.expected.stays_secret(k) else v for k, v in state.items()}
         if not same(state, plain_value(self.run.state)):
             self.differ("redacted", f"{state!r} is {plain_value(self.run.state)!r}")
         for path, inner in recorded.get("subflows", {}).items():
@@ -105,13 +111,20 @@ class Asked(Comparing):
                 self.differ("redacted", f"{path}: {expected!r} is {found!r}")
 
     def on_redaction_report(self, recorded: Any) -> None:
-        """Compare what the policy says of itself."""
-        self.told("redaction_report", "fields and patterns")
-        policy = self.run.policy
-        fields = {} if policy is None else {k: list(v) for k, v in (policy.fields or {}).items()}
-        patterns = [] if policy is None else [getattr(p, "pattern", p) for p in policy.patterns]
-        if fields != recorded["fieldRedactions"] or patterns != recorded["patterns"]:
-            self.differ("redaction_report", f"{recorded} is {fields}, {patterns}")
+        """Compare what the policy says it hid: names, and nothing that stood under them."""
+        self.told("redaction_report", "keys, fields, patterns")
+        found = self.run.redaction.to_dict()
+        missing = [one for one in recorded["redactedKeys"] if one not in found["redactedKeys"]]
+        if set(found["redactedKeys"]) - set(recorded["redactedKeys"]):
+            self.departs("a-report-names-all-that-was-hidden")
+        if missing:
+            self.differ("redaction_report", f"{missing} is not in {found['redactedKeys']}")
+        for name in ("fieldRedactions", "patterns"):
+            if not same(recorded[name], plain_value(found[name])):
+                self.differ("redaction_report", f"{name} {recorded[name]} is {found[name]}")
+        probe = self.case.get("leak_probe")
+        if probe and probe in json.dumps(found):
+            self.differ("redaction_report", "it holds the probe")
 
     def on_leaks(self, recorded: Any) -> None:
         """Compare where the probe survives: nowhere that upstream keeps it from."""

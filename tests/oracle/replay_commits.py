@@ -109,6 +109,7 @@ class Commits:
             told = ANYTHING if reads is None else list(reads)
             self._row(change, key, (verb, value, told))
         change.hidden = {path[0] for path in recorded.get("redactedPaths", ())}
+        change.hidden |= {key for key in change.values if self.expected.stays_secret(key)}
         change.tags = tuple(recorded.get("tags", ()))
         change.sources = self._sources(recorded.get("untrackedSources", ()))
         return change
@@ -133,6 +134,8 @@ class Commits:
         elif self._lists(change.place, key):
             self.departs("a-stage-lists-its-own-writes")
             change.said[key] = (verb, ANYTHING, told)
+        elif self.expected.stays_secret(key):
+            change.said[key] = (verb, "[REDACTED]", told)
         else:
             change.said[key] = (verb, self.expected.value(value), told)
 

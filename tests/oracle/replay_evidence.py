@@ -15,6 +15,8 @@ from runbook_nb._text import MISSING
 
 Departs = Callable[[str], bool]
 
+HIDDEN = "[REDACTED]"
+
 
 def depart_evidence(evidence: Mapping[str, Any], departs: Departs) -> dict[str, Any]:
     """Lead recorded evidence to the expected one."""
@@ -52,7 +54,9 @@ def _rule(recorded: Mapping[str, Any], departs: Departs) -> dict[str, Any]:
 def _condition(recorded: Mapping[str, Any], departs: Departs) -> dict[str, Any]:
     condition = dict(recorded)
     if condition.get("redacted"):
-        return condition
+        if condition["threshold"] != HIDDEN:
+            departs("thresholds-are-hidden-too")
+        return {**condition, "threshold": HIDDEN}
     status = status_of(condition["op"], condition["actualSummary"], condition["threshold"])
     if status is not None:
         departs("three-valued")

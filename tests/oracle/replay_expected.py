@@ -223,6 +223,13 @@ class Expected:
                 yield waiting.pop()
         yield from waiting
 
+    def stays_secret(self, key: str) -> bool:
+        """Say whether a key is written as a secret and deleted, which unmarks it upstream."""
+        ops = [op for stage in self.shape.walk() for op in stage.ops if op.get("key") == key]
+        return {"secret", "delete"} <= {op["op"] for op in ops} and self.departs(
+            "once-secret-stays-secret"
+        )
+
     def interrupts(self, place: str) -> bool:
         """Say whether the stage of a place asks in its middle, and is answered."""
         stage = self.shape.at(place)
@@ -278,7 +285,8 @@ class Expected:
 
     def _step(self, one: _Told, mounts: set[str], present: set[tuple[str, str]]) -> Iterator[_Told]:
         row, facts = one.row, one.row.facts
-        if self._odd(facts["summary"]) is ANYTHING or self._lists(row, facts):
+        odd = self._odd(facts["summary"]) is ANYTHING or self._lists(row, facts)
+        if odd or self.stays_secret(facts["key"]):
             facts = {**facts, "summary": ANYTHING}
             row = moved(row, facts=facts)
             one = _Told(row, one.was)
@@ -302,7 +310,7 @@ class Expected:
             yield one
             return
         yield from self._asked(one, stage)
-        if facts["operation"] == "delete" or facts["summary"] == "undefined":
+        if facts["operation"] == "delete" or one.row.facts["summary"] == "undefined":
             if (level, key) in present:
                 present.discard((level, key))
                 facts = {**facts, "operation": "delete", "summary": "undefined"}
