@@ -9,7 +9,7 @@ from typing import Any
 import replay_run
 from replay_base import Comparing, category_of
 from replay_expected import ABORTED
-from replay_program import NoWord
+from replay_program import FORKS, NoWord
 from replay_run import Replay
 from replay_seen import plain_value
 from replay_shape import key_of
@@ -77,10 +77,21 @@ class Ended(Comparing):
                 self.departs("branch-ids-are-made-unique")
             elif category in ("build.decider_already_defined", "build.decider_and_selector"):
                 self.departs("any-stage-may-follow-any")
+            elif category.startswith("build.tag") and self._tags_a_fork():
+                self.departs("a-fork-is-a-stage")
             else:
                 self.differ("build_error", f"{category} was built")
         elif not refused.problems and not refused.where:  # type: ignore[attr-defined]
             self.differ("build_error", f"refused without a place: {refused}")
+
+    def _tags_a_fork(self) -> bool:
+        """Say whether tags are given right after children, and are the fork's own here."""
+        steps = self.case["program"]["steps"]
+        pairs = zip(steps, steps[1:], strict=False)
+        return any(
+            after["add"] == "tag" and (before["add"] == "fork" or before.get("mode") in FORKS)
+            for before, after in pairs
+        )
 
     def _unique_routes(self) -> bool:
         # A route that is also the id of a stage: the stage behind it has the decider's id in

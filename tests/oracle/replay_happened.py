@@ -60,6 +60,10 @@ class Happened(Comparing):
     def _cut_short(self, expected: list[Row], found: list[Row]) -> tuple[list[Row], list[Row]]:
         """Hold siblings of a branch that failed the run to as far as they came."""
         theirs, mine = in_lanes(expected, self.shape), in_lanes(found, self.shape)
+        for lane in [*mine]:
+            if lane not in theirs and self.shape.owner(lane) in self.shape.fails_fast:
+                self.departs("failing-fast-ends-siblings")
+                del mine[lane]
         for lane in theirs:
             if self.shape.owner(lane) not in self.shape.fails_fast:
                 continue
