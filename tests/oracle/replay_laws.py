@@ -131,7 +131,8 @@ def _branches_add_up(run: Any, seen: Seen, shape: Shape) -> Iterator[str]:
         counts = Counter(fan.status(index) for index in range(len(fan)))
         if set(counts) - {"ok", "failed", "not_reached"} or counts.total() != len(fan.items):
             yield f"{fan.stage.key}: {counts} of {len(fan.items)}"
-        if run.status == "ok" and fan.form == "fan_out":
+        # Where a branch failed and failing is fast, siblings are not reached either.
+        if run.status == "ok" and fan.form == "fan_out" and not counts["failed"]:
             past = len(fan) - min(fan.cap, len(fan))
             if counts["not_reached"] != past:
                 yield f"{fan.stage.key}: {counts['not_reached']} not reached, {past} past the cap"

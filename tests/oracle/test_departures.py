@@ -18,6 +18,6 @@ def test_every_departure_is_used_by_a_test_and_every_used_one_is_declared(oracle
     used = {
         name
         for path in Path(__file__).parent.glob("*.py")
-        for name in re.findall(r'departs\("([a-z-]+)"\)', path.read_text("utf-8"))
+        for name in re.findall(r'departs\(\s*"([a-z-]+)"\s*\)', path.read_text("utf-8"))
     }
     assert used == set(oracle.departures)
