@@ -24,6 +24,7 @@ from replay_values import decode  # noqa: E402 - what the tests here share stand
 UNJUDGED = pytest.StashKey[list[str]]()
 OUTCOMES = pytest.StashKey[dict[str, Counter[str]]]()
 DEPARTED = pytest.StashKey[dict[str, list[str]]]()
+COMPARED = pytest.StashKey[dict[str, str]]()
 
 
 class Oracle:
@@ -55,6 +56,10 @@ class Oracle:
                 found += [{**case, "family": family} for case in cases]
         return found
 
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Give the rows of a file of tables."""
+        return self.document(name)["rows"] if (self.folder / name).exists() else []
+
     def facts(self) -> list[dict[str, Any]]:
         """Give the facts about using the package."""
         path = self.folder / "chart/api_facts.json"
@@ -65,6 +70,7 @@ def pytest_configure(config):
     config.stash[UNJUDGED] = []
     config.stash[OUTCOMES] = {}
     config.stash[DEPARTED] = {}
+    config.stash[COMPARED] = {}
     config.addinivalue_line(
         "markers", "oracle(name, *kinds): run once per recorded case of these kinds in a file"
     )
@@ -97,6 +103,8 @@ def pytest_terminal_summary(terminalreporter, config):
             terminalreporter.write_line(f"oracle {family}: {told}")
         for name, cases in sorted(config.stash.get(DEPARTED, {}).items()):
             terminalreporter.write_line(f"departure {name}: {', '.join(cases)}")
+        for case, told in config.stash.get(COMPARED, {}).items():
+            terminalreporter.write_line(f"compared {case}: {told}")
     for case in config.stash.get(UNJUDGED, []):
         terminalreporter.write_line(f"unjudged: {case}")
 
@@ -108,6 +116,9 @@ def outcome(request):
     def note(case, how, found=None):
         family = case.get("family", "")
         request.config.stash[OUTCOMES].setdefault(family, Counter())[how] += 1
+        if found is not None:
+            told = ", ".join(f"{key} ({what})" for key, what in found.compared.items())
+            request.config.stash[COMPARED][case["id"]] = told
         for name in found.departures.used if found is not None else ():
             request.config.stash[DEPARTED].setdefault(name, []).append(case["id"])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay_expected import Expected
+from replay_expected import READERS, Expected
 from replay_rows import split
 from replay_seen import plain_value
 from replay_shape import key_of
@@ -85,7 +85,7 @@ class Commits:
                     here = default.rpartition("/")[2]
                     place = f"{path}/{here}" if path else here
         stage = self.shape.at(place)
-        if stage is None:
+        if stage is None or "~" in place.rpartition("/")[2]:
             return place, n, ANYTHING
         if stage.name != name:
             self.departs("a-pass-has-the-name-of-its-stage")
@@ -149,7 +149,8 @@ class Commits:
     def _lists(self, place: str, key: str) -> bool:
         stage = self.shape.at(place)
         ops = () if stage is None else stage.ops
-        return any(op.get("op") == "keys" and op.get("to") == key for op in ops)
+        place_of = [i for i, op in enumerate(ops) if op["op"] == "keys" and op.get("to") == key]
+        return any(op.get("op") not in READERS for i in place_of for op in ops[:i])
 
     def _sources(self, recorded: Any) -> Any:
         sources = list(recorded)

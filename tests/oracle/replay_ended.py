@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import replay_run
@@ -87,7 +88,7 @@ class Ended(Comparing):
     def _tags_a_fork(self) -> bool:
         """Say whether tags are given right after children, and are the fork's own here."""
         steps = self.case["program"]["steps"]
-        pairs = zip(steps, steps[1:], strict=False)
+        pairs = pairwise(steps)
         return any(
             after["add"] == "tag" and (before["add"] == "fork" or before.get("mode") in FORKS)
             for before, after in pairs

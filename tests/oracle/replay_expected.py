@@ -137,8 +137,14 @@ class Expected:
     def _lists(self, row: Row, facts: dict[str, Any]) -> bool:
         """Say whether a row tells a list of keys that has the stage's own in it here."""
         stage = self.shape.at(row.place)
-        into = [op.get("to") for op in (() if stage is None else stage.ops) if op["op"] == "keys"]
-        return facts.get("op") != "read" and facts["key"] in into
+        ops = () if stage is None else stage.ops
+        into = [
+            op.get("to")
+            for place, op in enumerate(ops)
+            if op["op"] == "keys" and any(one["op"] not in READERS for one in ops[:place])
+        ]
+        listed = facts.get("op") != "read" and facts["key"] in into
+        return listed and self.departs("a-stage-lists-its-own-writes")
 
     def _own_keys(self, state: Any) -> Any:
         """List among the keys of a state those the listing stage had written itself."""
