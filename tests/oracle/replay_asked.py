@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,6 +76,11 @@ class Asked(Comparing):
             self.differ(name, f"question {question!r} is {mine!r}")
         if not self.shape.parallel and recorded["executionCount"] != run.steps_executed:
             self.differ(name, f"{recorded['executionCount']} steps are {run.steps_executed}")
+        visits = Counter(one.rpartition("#")[0] for one in Seen(run, self.replay.chart).executed)
+        for place, times in recorded.get("visitCounts", {}).items():
+            generated = "~" in place.rpartition("/")[2]  # entering a branch is no stage
+            if not generated and visits[place] != times:
+                self.differ(name, f"{place} ran {times} times, not {visits[place]}")
         for path, inner in recorded.get("subflowStates", {}).items():
             self._inner_state(name, path, inner, run)
 
@@ -130,6 +136,7 @@ class Asked(Comparing):
         """Compare where the probe survives: nowhere that upstream keeps it from."""
         self.told("leaks", "served views")
         probe = self.case["leak_probe"]
+        self._real_checkpoint(recorded, probe)
         for artefact, views in self._artefacts(probe).items():
             for name, leaks in views.items():
                 if leaks and recorded.get(artefact) is False:
@@ -141,6 +148,11 @@ class Asked(Comparing):
                     self.departs("steps-name-keys-and-not-values")
                 elif not leaks and lost:
                     self.differ("leaks", f"{artefact}: {name} lost the probe with no policy")
+
+    def _real_checkpoint(self, recorded: Any, probe: str) -> None:
+        """A checkpoint holds real values where upstream's does."""
+        if recorded.get("checkpoint") and probe not in json.dumps(self.run.checkpoint):
+            self.differ("leaks", "the checkpoint lost the probe")
 
     def _artefacts(self, probe: str) -> dict[str, dict[str, bool]]:
         run = self.run
@@ -156,5 +168,9 @@ class Asked(Comparing):
             "subflow_history": {
                 "recording.subflowResults": holds(recording["snapshot"].get("subflowResults"))
             },
-            "scope_events": {"recording": holds(recording)} if run.redactor.active else {},
+            "redacted_subflows": {
+                "recording.subflowResults": holds(recording["snapshot"].get("subflowResults"))
+            },
+            "execution_tree": {"recording": holds(recording)} if run.redactor.active else {},
+            "initial_state_redacted": {"run.initial": holds(plain_value(run.initial))},
         }

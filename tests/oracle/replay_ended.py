@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 import replay_run
 from replay_base import Comparing, category_of
 from replay_expected import ABORTED
-from replay_program import FORKS, NoWord
+from replay_program import FORKS, MODIFIERS, NoWord
 from replay_run import Replay
 from replay_seen import plain_value
 from replay_shape import key_of
@@ -82,8 +82,18 @@ class Ended(Comparing):
                 self.departs("a-fork-is-a-stage")
             else:
                 self.differ("build_error", f"{category} was built")
-        elif not refused.problems and not refused.where:  # type: ignore[attr-defined]
+        elif not self._names_a_place(refused):
             self.differ("build_error", f"refused without a place: {refused}")
+
+    def _names_a_place(self, refused: Any) -> bool:
+        """Say whether a refusal names something of the step that is wrong: the last of them."""
+        places = [refused.where, *(problem.where for problem in refused.problems)]
+        steps = [s for s in self.case["program"]["steps"] if s["add"] not in MODIFIERS]
+        words = set(_names_in(steps[-1] if steps else self.case["program"]["start"]))
+        words.add("retry.attempts")
+        if steps and steps[-1]["add"] == "loop_to" and len(steps) > 1:
+            words.update(_names_in(steps[-2]))
+        return any(word in str(place) for place in places if place for word in words)
 
     def _tags_a_fork(self) -> bool:
         """Say whether tags are given right after children, and are the fork's own here."""
@@ -246,6 +256,7 @@ class Ended(Comparing):
         gone = {k for k, v in recorded.items() if v == {"$js": "undefined"}}
         found = {k: v for k, v in found.items() if v is not None or k not in gone}
         state = self._cancelled_slots(state)
+        self._items(recorded)
         if not same(state, found):
             self.differ("state", f"{state!r} is {found!r}")
         for child, view in views.items():
@@ -272,6 +283,19 @@ class Ended(Comparing):
             view = {**view, key: ANYTHING}
         return view
 
+    def _items(self, recorded: Any) -> None:
+        """Compare the items that slots are of with those that upstream keeps in branch states."""
+        for stage in self.shape.walk():
+            slots = recorded.get(stage.step.get("into")) if stage.kind == "for_each" else None
+            if not isinstance(slots, list) or stage.chart:
+                continue
+            ours = list(self.run.unredacted().slots(stage.step["id"]))
+            for place, slot in enumerate(slots):
+                if isinstance(slot, Mapping) and "item" in slot and slot.get("index") == place:
+                    item = plain(decode(slot["item"]))
+                    if not same(item, plain_value(ours[place].item)):
+                        self.differ("state", f"item {item!r} is {ours[place].item!r}")
+
     def _cancelled_slots(self, state: Any) -> Any:
         """Leave out what a fan-out gave whose branches were all cancelled."""
         ended = getattr(self.replay.error, "code", None) in ("cancelled", "time_limit")
@@ -292,7 +316,13 @@ class Ended(Comparing):
             return state
         answered = plain_value(twin.run.raw[1])
         # What the stage that asked had written is written once, by the execution that goes on.
-        return {key: answered.get(key) for key in state if key in answered}
+        mine = {
+            op.get("key", op.get("to"))
+            for stage in self.shape.walk()
+            if self.expected.interrupts(stage.key)
+            for op in stage.ops
+        }
+        return {key: answered.get(key) if key in mine else one for key, one in state.items()}
 
     def _twin(self) -> Replay | None:
         """Run a case that interrupts a stage with its answers given at once."""
@@ -307,10 +337,22 @@ class Ended(Comparing):
     def on_initial_state(self, recorded: Any) -> None:
         """Compare what the run began with."""
         self.told("initial_state", "every key")
-        if self._fresh():
-            self.departs("a-resumed-record-is-whole")
-            return
         found = plain_value(dict(self.run.raw_initial))
+        if self._fresh():  # upstream begins anew with what the pause left
+            self.departs("a-resumed-record-is-whole")
+            found = plain_value(self.replay.runs[-2].raw[1])
         expected = self.expected.value(recorded)
         if not same(expected, found):
             self.differ("initial_state", f"{expected!r} is {found!r}")
+
+
+def _names_in(step: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the ids a step declares and the ones it leads to."""
+    for name in ("id", "target", "loopTo"):
+        if step.get(name) is not None:
+            yield str(step[name])
+    yield from map(str, step.get("ids") or ())
+    if step.get("add") == "fork":  # a stage of its own here, and called by that
+        yield "fork"
+    for inner in (*(step.get("branches") or ()), *(step.get("children") or ())):
+        yield from _names_in(inner)

@@ -327,7 +327,7 @@ class Expected:
         present.add((level, key))
         if facts["operation"] == "update" and self._united(one, key, stage):
             self.departs("merging-is-of-mappings")
-            read = {"op": "read", "key": key, "summary": ANYTHING}
+            read = {"op": "read", "key": key, "summary": ANYTHING, "depth": 1}
             yield _Told(moved(row, facts=read), one.was)
             facts = {**facts, "operation": "set", "summary": ANYTHING}
             row = moved(row, facts=facts)

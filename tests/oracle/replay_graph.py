@@ -131,19 +131,18 @@ class _Reading:
         return ends
 
     def kind(self, spec: Mapping[str, Any], *, hung: bool) -> str:
-        if spec.get("isDynamicParallel"):
-            return "fan_out"
-        if spec.get("hasDecider"):
-            return "decider"
-        if spec.get("hasSelector"):
-            return "selector"
-        if spec.get("isSubflowRoot"):
-            return "subchart"
-        if spec.get("isPausable"):
-            return "pausable"
-        if spec.get("isStreaming"):
-            return "streaming"
-        return "stage"
+        """Name the kind of a node; what upstream calls its type must agree with its marks."""
+        kinds = {
+            "isDynamicParallel": ("fan_out", "fork"),
+            "hasDecider": ("decider", "decider"),
+            "hasSelector": ("selector", "selector"),
+            "isSubflowRoot": ("subchart", "stage"),
+            "isPausable": ("pausable", "stage"),
+            "isStreaming": ("streaming", "streaming"),
+        }
+        kind, told = next((kinds[mark] for mark in kinds if spec.get(mark)), ("stage", "stage"))
+        wanted = {told, "fork"} if hung else {told}
+        return kind if spec["type"] in wanted else f"{kind} of type {spec['type']}"
 
     def facts(self, spec: Mapping[str, Any], kind: str) -> dict[str, Any]:
         facts: dict[str, Any] = {

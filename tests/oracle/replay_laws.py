@@ -67,6 +67,8 @@ def _the_walk_tells_the_log(run: Any, seen: Seen, shape: Shape) -> Iterator[str]
         alike = kind == row.type and (
             row.runtime_stage_id is None or row.runtime_stage_id == mine.runtime_id
         )
+        alike = alike and row.depth == mine.facts["depth"]
+        alike = alike and row.stage in (None, mine.facts["stage"])
         if not alike:
             yield f"row {place}: {mine} is told as {row.type} {row.runtime_stage_id}"
             return

@@ -81,8 +81,8 @@ def differences(expected: list[Row], found: list[Row], shape: Shape) -> list[str
 
 def split(runtime_id: str) -> tuple[str, int | None]:
     """Split a runtime id into its place and its number."""
-    place, mark, number = runtime_id.rpartition("#")
-    return (place, int(number)) if mark else (runtime_id, None)
+    place, _, number = runtime_id.rpartition("#")
+    return (place, int(number)) if place and number.isdigit() else (runtime_id, None)
 
 
 def without_path(name: str, place: str) -> str:
@@ -101,8 +101,12 @@ def _recorded(entry: Mapping[str, Any]) -> Row:
     place, n = split(entry["runtimeStageId"])
     if kind not in FACTS:
         raise HarnessFailure(f"no row type {kind!r} in the harness")
-    read = _READERS.get(kind)
-    return Row(kind, place, n, {} if read is None else read(_Names(place), told, entry))
+    read, names = _READERS.get(kind), _Names(place)
+    facts = {} if read is None else read(names, told, entry)
+    facts["depth"] = entry["depth"]
+    if entry.get("stageName") is not None:
+        facts["stage"] = names(entry["stageName"])
+    return Row(kind, place, n, facts)
 
 
 class _Names:

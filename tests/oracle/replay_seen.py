@@ -16,6 +16,7 @@ from replay_shape import key_of
 
 from runbook_nb._frozen import deep_merge
 from runbook_nb._text import MISSING, summarize
+from runbook_nb.record.log import ROW_TYPES
 from runbook_nb.record.slots import Slots
 from runbook_nb.rules.decision import Decision, Selection
 
@@ -88,7 +89,8 @@ class Here:
 
     def row(self, kind: str, /, **facts: Any) -> Row:
         """Make a row of this place."""
-        return Row(kind, self.place, self.n, facts)
+        _, depth = ROW_TYPES.get(self.code.kind, (kind, 0))
+        return Row(kind, self.place, self.n, {**facts, "depth": depth, "stage": self.code.stage.name})
 
 
 class Seen:
@@ -344,16 +346,17 @@ class Seen:
         name = f"{fan.stage.name} [{index}]"
         item = self.redactor.value("item", fan.items[index])
         given = {"item": plain_value(item), "index": index}
+        mount = {"stage": name, "depth": 0}
         facts = {"name": name, "direction": "entry", "values": given}
-        yield Row("subflow", entry, here.n, facts)
+        yield Row("subflow", entry, here.n, {**facts, **mount})
         for key, value in given.items():
             summary = str(summarize(value, 80))
             facts = {"op": "received", "key": key, "operation": "set", "summary": summary}
-            yield Row("step", entry, here.n, facts)
+            yield Row("step", entry, here.n, {**facts, "stage": name, "depth": 1})
         yield from self._track(at)
         carried = {key: self.served(key, one) for key, one in self._last.items()}
         facts = {"name": name, "direction": "exit", "values": plain_value(carried)}
-        yield Row("subflow", entry, here.n, {**facts, "status": fan.status(index)})
+        yield Row("subflow", entry, here.n, {**facts, **mount, "status": fan.status(index)})
         self.views[entry] = dict(self._last)
 
     def _code(self, number: int) -> Any:

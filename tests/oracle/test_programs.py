@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import judged_charts
 import judged_secrets
 import judged_stages
@@ -11,6 +13,7 @@ import replay_run
 from judging import BETTER, Judged
 from replay_compare import NOT_COMPARED, compare
 from replay_laws import broken_laws
+from replay_values import HarnessFailure
 
 #: The files of chart programs; other files have tests of their own.
 FAMILIES = (
@@ -68,6 +71,58 @@ def test_a_case_to_be_kept_is_compared_in_everything_observed(case):
         or case.get("build_only")
         or ("error" in found.compared)
     )
+
+
+#: What is changed in a recording to see that it is looked at, and how often that is tried.
+CHANGED = ("state", "narrative", "commits", "commit_index", "structure", "result", "checkpoint")
+TRIES = 12
+
+
+@pytest.mark.programs(*FAMILIES)
+def test_a_recording_that_says_otherwise_is_not_equal(case):
+    if case["verdict"] != "keep" or "build_error" in case["observed"]:
+        return
+    found = compare(case)
+    for key in CHANGED:
+        told = found.compared.get(key, "")
+        if key not in case["observed"] or not told or "laws" in told:
+            continue
+        places = list(leaves(case["observed"][key]))[:TRIES]
+        if "failing-fast-ends-siblings" in found.departures.used and key == "state":
+            continue  # what the siblings left is compared as far as they came, which is nowhere
+        assert not places or any(noticed(changed(case, key, place)) for place in places), key
+
+
+def noticed(case):
+    """Say whether comparing a case finds something wrong, be it that it cannot be read."""
+    try:
+        return bool(compare(case).wrong)
+    except HarnessFailure:
+        return True
+
+
+def leaves(value, way=()):
+    """Yield the way to every plain value inside a recorded one that is no mere position."""
+    if isinstance(value, dict) and "$js" not in value:
+        for key, inner in value.items():
+            if key not in ("idx", "keys", "stageNumber", "isFirst", "stepNumber", "stageId"):
+                yield from leaves(inner, (*way, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from leaves(inner, (*way, place))
+    else:
+        yield way
+
+
+def changed(case, key, way):
+    """Give a case with one recorded value changed."""
+    case = copy.deepcopy(case)
+    at, step = case["observed"], key
+    for following in way:
+        at, step = at[step], following
+    old = at[step]
+    at[step] = f"{old} changed" if isinstance(old, str) else [old, "changed"]
+    return case
 
 
 @pytest.mark.programs(*FAMILIES)
