@@ -90,7 +90,8 @@ class Here:
     def row(self, kind: str, /, **facts: Any) -> Row:
         """Make a row of this place."""
         _, depth = ROW_TYPES.get(self.code.kind, (kind, 0))
-        return Row(kind, self.place, self.n, {**facts, "depth": depth, "stage": self.code.stage.name})
+        facts |= {"depth": depth, "stage": self.code.stage.name}
+        return Row(kind, self.place, self.n, facts)
 
 
 class Seen:
