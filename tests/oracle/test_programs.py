@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import judged_charts
 import judged_secrets
@@ -33,6 +34,17 @@ FAMILIES = (
     "structures",
     "hazards",
 )
+
+#: Files of other shapes, and the tests that replay them.
+OTHERS = {
+    "api_facts": "test_api_facts",
+    "decide_evidence": "test_decide_evidence",
+    "decide_truth_table": "test_decide_truth_table",
+    "functions": "test_functions",
+    "trace_queries": "test_trace_queries",
+}
+
+HERE = Path(__file__).parent
 
 JUDGES = (judged_stages, judged_ways, judged_charts, judged_secrets)
 
@@ -130,6 +142,13 @@ def test_a_case_of_one_verdict_is_not_judged_by_another(case):
     assert case["verdict"] in ("keep", "improve", "bug", "quirk")
     if case["verdict"] == "keep":
         assert case["id"] not in BETTER
+
+
+def test_every_file_is_replayed_by_somebody(oracle):
+    files = {path.stem for path in (oracle.folder / "chart").glob("*.json")}
+    assert files <= {*FAMILIES, *OTHERS}
+    for name in OTHERS.values():
+        assert (HERE / f"{name}.py").exists()
 
 
 def test_every_better_behaviour_is_named_after_itself():
