@@ -16,7 +16,7 @@ from runbook_nb._frozen import Immutable
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import counted
 from runbook_nb._view import Card
-from runbook_nb.record.structure import published_structure
+from runbook_nb.record.published import published_structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run

@@ -1,0 +1,377 @@
+"""A structure in the published, nested form that flow viewers mount, and back.
+
+Record layer. The published form hangs each stage under the one before it (``next``), branches
+under their decider (``children``) and what a mount or a fan-out holds under
+``subflowStructure``. Reading takes a form made elsewhere: ids may be odd, parts may be missing,
+and nothing of it is believed that the graph does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from runbook_nb._text import show
+from runbook_nb.errors import LoadError
+from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
+
+#: Most stages a structure is read with, and most levels of mounts, fan-outs and branches.
+MAX_STAGES: Final = 100_000
+MAX_LEVELS: Final = 64
+
+#: How each kind of node is called in the published form; what is missing is a plain stage.
+_TYPES: Final = {
+    "streaming": "streaming",
+    "decider": "decider",
+    "selector": "selector",
+    "fork": "fork",
+    "fan_out": "fork",
+}
+_OWNERS: Final = ("decider", "selector", "fork")
+
+
+def published_structure(structure: Structure) -> dict[str, Any]:
+    """Give the published nested form that flow viewers mount.
+
+    The root carries the procedure's name, and its own under ``stageName`` where that is another.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> chart = flow_chart("tiny", print, id="a").add_function("B", print, id="b").build()
+    >>> published_structure(chart.structure)["next"]
+    {'name': 'B', 'id': 'b', 'type': 'stage'}
+    """
+    writer = _Writer(structure)
+    # A group holds all that lies in the groups inside of it, so the smallest are the innermost.
+    for key, _ in sorted(structure.groups, key=lambda group: len(group[1])):
+        writer.inner[key] = writer.chain(structure.inside(key))
+    root = writer.chain(structure.inside(None))
+    if root and root["name"] != structure.name:
+        root = {**root, "name": structure.name, "stageName": root["name"]}
+    return root
+
+
+class _Writer:
+    """Writes the chains of one structure, the inner ones before those that hold them."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+        self.inner: dict[str, dict[str, Any]] = {}
+        self.loops = dict(_loops(structure))
+        self.defaults = {e.source: e.label for e in structure.edges if e.kind == "default"}
+
+    def chain(self, nodes: Sequence[StructureNode]) -> dict[str, Any]:
+        """Write the stages of one level, each under the one before."""
+        following: dict[str, Any] = {}
+        for node in reversed([n for n in nodes if n.decider is None]):
+            here = self.node(node)
+            if following:
+                here["next"] = following
+            following = here
+        return following
+
+    def node(self, node: StructureNode) -> dict[str, Any]:
+        """Write one stage, with its branches and what it mounts."""
+        form = str(node.detail.get("form", "stage")) if node.decider is not None else node.kind
+        here: dict[str, Any] = {
+            "name": node.name,
+            "id": node.id,
+            "type": _TYPES.get(form, "stage"),
+            **self._marks(node, form),
+        }
+        branches = self.structure.branches_of(node.key)
+        if branches:
+            here["children"] = [self._branch(node, form, branch) for branch in branches]
+        if self.inner.get(node.key):
+            here["subflowStructure"] = self.inner[node.key]
+        looped = self.loops.get(node.key)
+        if looped is not None:
+            here["loopTarget"] = looped
+            here["next"] = {"name": looped, "id": looped, "type": "loop", "isLoopReference": True}
+        return here
+
+    def _marks(self, node: StructureNode, form: str) -> dict[str, Any]:
+        marks: dict[str, Any] = {}
+        detail = node.detail
+        if node.description is not None:
+            marks["description"] = node.description
+        if form in ("decider", "selector"):
+            marks["hasDecider" if form == "decider" else "hasSelector"] = True
+            marks["branchIds"] = [n.branch for n in self.structure.branches_of(node.key)]
+            if node.key in self.defaults:
+                marks["defaultBranch"] = self.defaults[node.key]
+        elif form == "streaming":
+            marks |= {"isStreaming": True, "streamId": detail.get("stream") or node.name}
+        elif form == "fan_out":
+            marks["isDynamicParallel"] = True
+        elif form == "subchart" or node.key in self.inner:
+            marks |= {"isSubflowRoot": True, "subflowId": node.id, "subflowName": node.name}
+        if form == "pausable" or detail.get("pausable"):
+            marks["isPausable"] = True
+        if detail.get("lazy"):
+            marks["isLazy"] = True
+        if detail.get("retry") is not None:
+            marks["retryAttempts"] = detail["retry"]
+        if detail.get("converge_at") is not None:
+            marks["convergeAt"] = detail["converge_at"]
+        if node.tags:
+            marks["tags"] = list(node.tags)
+        return marks
+
+    def _branch(self, owner: StructureNode, form: str, branch: StructureNode) -> dict[str, Any]:
+        here = self.node(branch)
+        if form == "fork":
+            return here | {"isParallelChild": True, "parallelGroupId": owner.id}
+        return here | {"branchId": branch.branch}
+
+
+def _loops(structure: Structure) -> Iterable[tuple[str, str]]:
+    """Give who loops, and the id of where to; a mount loops for the stages it ends in."""
+    frames = structure.frames()
+    for edge in structure.edges:
+        target = structure.node(edge.target)
+        if edge.kind == "loop" and target is not None:
+            source: str | None = edge.source
+            while source is not None and frames.get(source) != frames.get(edge.target):
+                source = frames.get(source)
+            yield source or edge.source, target.id
+
+
+def structure_of(published: Any, name: str | None = None) -> Structure:
+    """Read the published form of a structure, ours or one made by the published engine.
+
+    Parameters
+    ----------
+    published : mapping
+        The root of the nested form.
+    name : str, optional
+        The procedure's name; the root's own unless given.
+
+    Raises
+    ------
+    LoadError
+        It is no such form: a part has the wrong type, it contains itself, it is too large.
+
+    Examples
+    --------
+    >>> root = {"name": "A", "id": "a", "next": {"name": "B", "id": "b", "type": "stage"}}
+    >>> [(edge.source, edge.target) for edge in structure_of(root).edges]
+    [('a', 'b')]
+    """
+    reader = _Reader()
+    if published:
+        root = reader.mapping(published, "structure")
+        own = root.get("stageName")
+        reader.chain(root if own is None else {**root, "name": own}, "", 0)
+        name = name or text_at(root, "name", "structure")
+    return Structure(
+        name=name or "",
+        nodes=tuple(reader.nodes.values()),
+        edges=tuple(reader.edges),
+        groups=tuple(reader.groups),
+    )
+
+
+def text_at(mapping: Mapping[str, Any], key: str, where: str) -> str | None:
+    """Give the text under a key, None where there is none.
+
+    Raises
+    ------
+    LoadError
+        There is something else.
+    """
+    value = mapping.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    raise bad_part(f"{key} is {_kind(value)}, not a text", f"{where}.{key}")
+
+
+def bad_part(message: str, where: str) -> LoadError:
+    """Make the error for a part of a recording that is not what its place asks for."""
+    return LoadError(
+        message,
+        code="bad_recording",
+        where=where,
+        fix="give a recording as it was written: {snapshot, events, structure}",
+    )
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "a mapping", list: "a list", bool: "true or false", int: "a number"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Collects the nodes, edges and groups of one published structure."""
+
+    nodes: dict[str, StructureNode] = field(default_factory=dict)
+    edges: dict[StructureEdge, None] = field(default_factory=dict)
+    groups: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    met: int = 0
+
+    def mapping(self, value: Any, where: str) -> Mapping[str, Any]:
+        """Give a part that must be a mapping."""
+        if isinstance(value, Mapping):
+            return value
+        raise bad_part(f"a stage is {_kind(value)}, not a mapping", where)
+
+    def chain(
+        self, root: Any, prefix: str, level: int, ends: Sequence[str] = ()
+    ) -> tuple[str, list[str]]:
+        """Read a stage and all that follow; give the key of the first and those they end in.
+
+        The stages before it are its ``ends``.
+        """
+        if level > MAX_LEVELS:
+            raise LoadError(
+                f"the structure is nested more than {MAX_LEVELS} levels deep",
+                code="too_deep",
+                where=f"structure, at {show(prefix)}",
+                fix="record the procedure without what it mounts at that depth",
+            )
+        first = ""
+        spec: Any = root
+        while spec is not None:
+            here = self.mapping(spec, f"structure, after {show(ends[0] if ends else prefix)}")
+            key = f"{prefix}{self._id(here, prefix)}"
+            if here.get("isLoopReference") or here.get("type") == "loop":
+                self._edge(ends, key, "loop")
+                return first or key, []
+            self.met += 1
+            if self.met > MAX_STAGES:
+                raise LoadError(
+                    f"the structure has more than {MAX_STAGES} stages, or contains itself",
+                    code="too_large",
+                    where="structure",
+                    fix="record a smaller procedure",
+                )
+            self._edge(ends, key, "next")
+            ends = self._stage(here, key, prefix, level)
+            first = first or key
+            spec = here.get("next")
+        return first, list(ends)
+
+    def _id(self, here: Mapping[str, Any], prefix: str) -> str:
+        found = text_at(here, "id", "structure")
+        if found is None:
+            found = text_at(here, "name", "structure")
+        if found is None:
+            raise bad_part("a stage has neither id nor name", f"structure, at {show(prefix)}")
+        return found
+
+    def _edge(self, sources: Iterable[str], target: str, kind: Any, label: Any = None) -> None:
+        for source in sources:
+            edge = StructureEdge(source=source, target=target, kind=kind, label=label)
+            self.edges.setdefault(edge)
+
+    def _stage(self, here: Mapping[str, Any], key: str, prefix: str, level: int) -> list[str]:
+        kind = kind_of(here)
+        self._add(here, key, kind)
+        if kind in _OWNERS:
+            return self._branches(here, key, kind, prefix, level)
+        return self._inside(here, key, "fan_out" if kind == "fan_out" else "enter", level)
+
+    def _add(self, here: Mapping[str, Any], key: str, kind: str, **more: Any) -> None:
+        where = f"structure, stage {show(key)}"
+        tags = here.get("tags")
+        identity = self._id(here, key)
+        any_kind: Any = kind
+        node = StructureNode(
+            key=key,
+            id=identity,
+            name=text_at(here, "name", where) or identity,
+            kind=any_kind,
+            description=text_at(here, "description", where),
+            tags=tuple(t for t in tags if isinstance(t, str)) if isinstance(tags, list) else (),
+            detail={**_detail(here, kind), **more.pop("detail", {})},
+            **more,
+        )
+        self.nodes.setdefault(key, node)
+
+    def _branches(
+        self, here: Mapping[str, Any], key: str, kind: str, prefix: str, level: int
+    ) -> list[str]:
+        children = here.get("children")
+        default = here.get("defaultBranch")
+        # Where nothing is selected, what follows a selector is next.
+        ends = [key] if kind == "selector" or not children else []
+        if children is not None and not isinstance(children, list):
+            raise bad_part(f"children is {_kind(children)}, not a list", f"structure, {show(key)}")
+        for child in children or ():
+            one = self.mapping(child, f"structure, a child of {show(key)}")
+            identity = self._id(one, key)
+            route = text_at(one, "branchId", f"structure, stage {show(identity)}") or identity
+            child_key = f"{prefix}{identity}"
+            form = kind_of(one)
+            self._add(one, child_key, "branch", branch=route, decider=key, detail={"form": form})
+            if kind == "fork":
+                self._edge([key], child_key, "fork")
+            elif kind == "selector":
+                self._edge([key], child_key, "fork", route)
+            else:
+                edge = "default" if route == default else "branch"
+                self._edge([key], child_key, edge, route)
+            ends += self._after_branch(one, child_key, prefix, level)
+        return list(dict.fromkeys(ends))
+
+    def _after_branch(self, one: Mapping[str, Any], key: str, prefix: str, level: int) -> list[str]:
+        ends = self._inside(one, key, "enter", level)
+        target = text_at(one, "loopTarget", f"structure, stage {show(key)}")
+        if one.get("next") is not None:
+            return self.chain(one["next"], prefix, level + 1, ends)[1]
+        if target is not None:
+            self._edge(ends, f"{prefix}{target}", "loop")
+            return []
+        return ends
+
+    def _inside(self, here: Mapping[str, Any], key: str, edge: str, level: int) -> list[str]:
+        """Read what a stage mounts, as a group of its own; give the keys it ends in."""
+        inner = here.get("subflowStructure")
+        if inner is None:
+            return [key]
+        before = len(self.nodes)
+        first, ends = self.chain(inner, f"{key}/", level + 1)
+        self._edge([key], first, edge)
+        self.groups.append((key, tuple(list(self.nodes)[before:])))
+        return ends or [key]
+
+
+def kind_of(here: Mapping[str, Any]) -> str:
+    """Name the kind of node a published stage is."""
+    kind = here.get("type")
+    if here.get("isDynamicParallel"):
+        return "fan_out"
+    if here.get("hasDecider") or kind == "decider":
+        return "decider"
+    if here.get("hasSelector") or kind == "selector":
+        return "selector"
+    if here.get("isSubflowRoot") or kind == "subflow" or "subflowStructure" in here:
+        return "subchart"
+    if here.get("children"):
+        return "fork"
+    if here.get("isPausable"):
+        return "pausable"
+    return "streaming" if here.get("isStreaming") or kind == "streaming" else "stage"
+
+
+def _detail(here: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Give what else is said of a stage, by its kind."""
+    detail: dict[str, Any] = {}
+    known = here.get("subflowStructure") is not None
+    if kind in ("subchart", "branch") and kind_of(here) == "subchart":
+        detail |= {"lazy": bool(here.get("isLazy")), "template": "built" if known else "unknown"}
+    elif kind == "fan_out":
+        detail["template"] = "built" if known else "unknown"
+    if here.get("isStreaming") and isinstance(here.get("streamId"), str):
+        detail["stream"] = here["streamId"]
+    if here.get("isPausable") and kind not in ("pausable", "branch"):
+        detail["pausable"] = True
+    attempts = here.get("retryAttempts")
+    if isinstance(attempts, int) and not isinstance(attempts, bool):
+        detail["retry"] = attempts
+    if isinstance(here.get("convergeAt"), str):
+        detail["converge_at"] = here["convergeAt"]
+    return detail
