@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import freeze
+from runbook_nb.chart.branches import BranchesBuilder, made_stage, tags_of
 from runbook_nb.chart.inputs import input_problems
 from runbook_nb.chart.model import (
     DECLINED,
@@ -18,16 +19,25 @@ from runbook_nb.chart.model import (
     Chart,
     DeciderStage,
     FanOutStage,
+    ForkStage,
     FunctionStage,
+    PausableStage,
     Retry,
+    SelectorStage,
     Stage,
     StageFunction,
+    StreamingStage,
+    SubchartStage,
+    branches_of,
 )
 from runbook_nb.chart.validate import check_chart
-from runbook_nb.errors import ChartError
+from runbook_nb.errors import ChartError, Problem
 
 if TYPE_CHECKING:
-    from runbook_nb.rules import RuleSet
+    from runbook_nb.rules import Rule, RuleSet
+
+#: Ends the id of the fork that charts side by side make together.
+_FORK: Final = ".fork"
 
 
 def flow_chart(
@@ -38,6 +48,10 @@ def flow_chart(
     stage_name: str | None = None,
     description: str | None = None,
     input_schema: Any = None,
+    output_schema: Any = None,
+    output: Callable[[Mapping[str, Any]], Any] | None = None,
+    resume: StageFunction | None = None,
+    stream: str | None = None,
     retry: Retry | None = None,
     tags: Iterable[str] = (),
     blocking: bool = False,
@@ -56,6 +70,14 @@ def flow_chart(
         The first stage's display name; what the chart is for.
     input_schema : mapping, pydantic model or object with a ``parse`` method, optional
         What the run's input must look like.
+    output_schema : mapping, pydantic model or object with a ``parse`` method, optional
+        What the run gives must look like.
+    output : callable, optional
+        Makes what the run gives, ``run.output``, out of the final state.
+    resume : callable, optional
+        Makes the first stage pausable; see `FlowChartBuilder.add_pausable`.
+    stream : str, optional
+        Makes the first stage a streaming one, with this id of its stream.
     retry : Retry, optional
     tags : iterable of str
     blocking : bool
@@ -73,28 +95,61 @@ def flow_chart(
     >>> chart.run_sync().state
     {'n': 2}
     """
-    first = FunctionStage(
+    first = made_stage(
+        fn,
         id=id,
         name=stage_name if stage_name is not None else name,
         description=description,
-        tags=_tags(tags),
+        resume=resume,
+        stream=stream,
         retry=retry,
+        tags=tags,
         blocking=blocking,
-        fn=fn,
     )
-    return FlowChartBuilder(name, first, description=description, input_schema=input_schema)
+    return FlowChartBuilder(
+        name,
+        first,
+        description=description,
+        input_schema=input_schema,
+        output_schema=output_schema,
+        output=output,
+    )
 
 
 class FlowChartBuilder:
     """Collects the stages of one chart; made by `flow_chart`."""
 
     def __init__(
-        self, name: str, first: Stage, *, description: str | None = None, input_schema: Any = None
+        self,
+        name: str,
+        first: Stage | None,
+        *,
+        description: str | None = None,
+        input_schema: Any = None,
+        output_schema: Any = None,
+        output: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> None:
         self._name = name
         self._description = description
         self._input_schema = input_schema
-        self._stages: list[Stage] = [first]
+        self._output_schema = output_schema
+        self._output = output
+        self._stages: list[Stage] = [] if first is None else [first]
+        self._loop_to: str | None = None
+        #: What was found wrong while building; reported with the rest.
+        self._problems: list[Problem] = []
+
+    def _add(self, stage: Stage) -> FlowChartBuilder:
+        if self._loop_to is not None:
+            self._problems.append(
+                Problem(
+                    message=f"comes after the loop to {self._loop_to!r}, and so would never run",
+                    where=repr(stage.id),
+                    fix="loop from a branch of a decider, so that the other branch goes on",
+                )
+            )
+        self._stages.append(stage)
+        return self
 
     def add_function(
         self,
@@ -114,18 +169,108 @@ class FlowChartBuilder:
         >>> flow_chart("a", print, id="a").add_function("B", print, id="b").build().structure
         <Structure a · 2 nodes>
         """
-        self._stages.append(
+        return self._add(
             FunctionStage(
                 id=id,
                 name=name,
                 description=description,
-                tags=_tags(tags),
+                tags=tags_of(tags),
                 retry=retry,
                 blocking=blocking,
                 fn=fn,
             )
         )
-        return self
+
+    def add_streaming(
+        self,
+        name: str,
+        fn: StageFunction,
+        *,
+        id: str,
+        stream: str | None = None,
+        description: str | None = None,
+        retry: Retry | None = None,
+        tags: Iterable[str] = (),
+        blocking: bool = False,
+    ) -> FlowChartBuilder:
+        """Add a stage that may give a text piece by piece, by ``scope.stream(token)``.
+
+        Whoever gave the run ``on_stream=`` hears each piece as it comes; how many there were, and
+        the whole text, go on the record when the stage ends.
+
+        Parameters
+        ----------
+        stream : str, optional
+            The id of the stream; the stage's name unless given.
+
+        Examples
+        --------
+        >>> heard = []
+        >>> def say(scope):
+        ...     for word in ("on", "ly"):
+        ...         scope.stream(word)
+        >>> chart = flow_chart("c", print, id="a").add_streaming("Say", say, id="say").build()
+        >>> chart = flow_chart("say", say, id="say", stream="said").build()
+        >>> chart.run_sync(on_stream=lambda event: heard.append(event.text)).status, heard
+        ('ok', ['', 'on', 'ly', 'only'])
+        """
+        return self._add(
+            StreamingStage(
+                id=id,
+                name=name,
+                description=description,
+                tags=tags_of(tags),
+                retry=retry,
+                blocking=blocking,
+                fn=fn,
+                stream=stream if stream is not None else name,
+            )
+        )
+
+    def add_pausable(
+        self,
+        name: str,
+        execute: StageFunction,
+        resume: StageFunction,
+        *,
+        id: str,
+        description: str | None = None,
+        retry: Retry | None = None,
+        tags: Iterable[str] = (),
+        blocking: bool = False,
+    ) -> FlowChartBuilder:
+        """Add a stage of two halves with a question between them.
+
+        Parameters
+        ----------
+        execute : callable
+            Takes the scope. What it returns is the question, and pauses the run; None goes on.
+            What it wrote stays.
+        resume : callable
+            Takes the scope and the answer, in an execution of its own.
+
+        Examples
+        --------
+        >>> chart = (flow_chart("gate", lambda s: None, id="a")
+        ...     .add_pausable("Ask", lambda s: "go on?", lambda s, answer: s.set("said", answer),
+        ...                   id="ask")
+        ...     .build())
+        >>> run = chart.run_sync()
+        >>> run.pause["reason"], chart.resume_sync(run.checkpoint, "yes").state
+        ('go on?', {'said': 'yes'})
+        """
+        return self._add(
+            PausableStage(
+                id=id,
+                name=name,
+                description=description,
+                tags=tags_of(tags),
+                retry=retry,
+                blocking=blocking,
+                fn=execute,
+                resume=resume,
+            )
+        )
 
     def add_decider(
         self,
@@ -138,7 +283,7 @@ class FlowChartBuilder:
         retry: Retry | None = None,
         tags: Iterable[str] = (),
         blocking: bool = False,
-    ) -> DeciderBuilder:
+    ) -> BranchesBuilder:
         """Add a stage that picks one branch.
 
         Parameters
@@ -151,7 +296,7 @@ class FlowChartBuilder:
 
         Returns
         -------
-        DeciderBuilder
+        BranchesBuilder
             Takes ``.branch(…)``, ``.default(…)`` and ``.end()``.
 
         Examples
@@ -164,19 +309,226 @@ class FlowChartBuilder:
         >>> chart.run_sync().state["word"]
         'big'
         """
-        return DeciderBuilder(
+        return BranchesBuilder(
             self,
             DeciderStage(
                 id=id,
                 name=name,
                 description=description,
-                tags=_tags(tags),
+                tags=tags_of(tags),
                 retry=retry,
                 blocking=blocking,
                 rules=rules,
                 judge=judge,
             ),
         )
+
+    def add_selector(
+        self,
+        name: str,
+        judge: StageFunction | None = None,
+        *,
+        id: str,
+        rules: RuleSet | Iterable[Rule] | None = None,
+        into: str | None = None,
+        merge: Any = None,
+        fail_fast: bool = False,
+        max_concurrency: int = 16,
+        description: str | None = None,
+        retry: Retry | None = None,
+        tags: Iterable[str] = (),
+        blocking: bool = False,
+    ) -> BranchesBuilder:
+        """Add a stage that picks any number of branches and runs them side by side.
+
+        Parameters
+        ----------
+        judge : callable, optional
+            Takes the scope and returns a `Selection` (from `select`), a list of branch ids, or
+            one id. Returning the selection keeps its evidence.
+        rules : RuleSet or list of Rule, optional
+            Judged against the state instead of a function; all that are true count. In a rule
+            set each rule must be one that could decide alone.
+        into, merge, fail_fast, max_concurrency
+            As for `add_fork`.
+
+        Examples
+        --------
+        >>> chart = (flow_chart("pick", lambda s: s.set("n", 3), id="n")
+        ...     .add_selector("Checks", lambda s: ["odd"] if s["n"] % 2 else [], id="checks",
+        ...                   merge="keys")
+        ...         .branch("odd", lambda s: s.set("odd", True))
+        ...         .branch("big", lambda s: s.set("big", True))
+        ...         .end().build())
+        >>> chart.run_sync().state
+        {'n': 3, 'odd': True}
+        """
+        return BranchesBuilder(
+            self,
+            SelectorStage(
+                id=id,
+                name=name,
+                description=description,
+                tags=tags_of(tags),
+                retry=retry,
+                blocking=blocking,
+                rules=_rule_set(rules),
+                judge=judge,
+                into=into,
+                merge=merge,
+                fail_fast=fail_fast,
+                max_concurrency=max_concurrency,
+            ),
+        )
+
+    def add_fork(
+        self,
+        name: str,
+        *,
+        id: str,
+        into: str | None = None,
+        merge: Any = None,
+        fail_fast: bool = False,
+        max_concurrency: int = 16,
+        description: str | None = None,
+        tags: Iterable[str] = (),
+    ) -> BranchesBuilder:
+        """Add a stage that runs all its branches side by side.
+
+        Each branch sees the state as it was when the fork began and writes into a view of its
+        own, which no other branch sees. What reaches the chart is said by ``into`` and ``merge``;
+        without either, only the run's result can tell.
+
+        Parameters
+        ----------
+        into : str, optional
+            State key that gets one `Slot` per branch, in declared order: ``item`` is its id,
+            ``value`` what it returned, else what it wrote.
+        merge : "keys" or callable, optional
+            ``"keys"`` writes what each branch that ended well wrote into the state; two branches
+            that wrote one key are an error. A function takes the scope and the slots.
+        fail_fast : bool
+            Let the first failed branch fail the run; otherwise a failed branch is a failed slot.
+        max_concurrency : int
+            How many branches with async stages run at once.
+
+        Examples
+        --------
+        >>> chart = (flow_chart("look", lambda s: s.set("n", 4), id="n")
+        ...     .add_fork("Twice", id="twice", merge="keys")
+        ...         .branch("half", lambda s: s.set("half", s["n"] / 2))
+        ...         .branch("double", lambda s: s.set("double", s["n"] * 2))
+        ...         .end().build())
+        >>> chart.run_sync().state
+        {'n': 4, 'half': 2.0, 'double': 8}
+        """
+        return BranchesBuilder(
+            self,
+            ForkStage(
+                id=id,
+                name=name,
+                description=description,
+                tags=tags_of(tags),
+                into=into,
+                merge=merge,
+                fail_fast=fail_fast,
+                max_concurrency=max_concurrency,
+            ),
+        )
+
+    def add_subchart(
+        self,
+        name: str,
+        chart: Chart | Callable[[], Chart],
+        *,
+        id: str,
+        inputs: Any = None,
+        outputs: Any = None,
+        array_merge: str = "concat",
+        propagate_stop: bool = False,
+        lazy: bool = False,
+        parallel: bool = False,
+        description: str | None = None,
+        tags: Iterable[str] = (),
+    ) -> FlowChartBuilder:
+        """Add a stage that runs another chart, in a state of its own.
+
+        Parameters
+        ----------
+        chart : Chart or callable
+            A built chart; with ``lazy`` a function that gives it, called when a run first gets
+            there.
+        inputs : callable or mapping, optional
+            Takes the scope and gives what goes in, or names it: ``{"inner name": "key here"}``.
+            The inner chart finds it in ``scope.args`` and as ordinary state.
+        outputs : callable or mapping, optional
+            Takes what the inner chart returned, else its final state, and the scope, and gives
+            what comes out; or names it: ``{"key here": "inner key"}``. Lists are put behind those
+            that are there, mappings joined one level deep.
+        array_merge : {"concat", "replace"}
+            What becomes of lists that are there already.
+        propagate_stop : bool
+            Whether ``scope.stop`` inside ends this chart too.
+        parallel : bool
+            Charts that follow one another so run side by side, as one fork.
+
+        Examples
+        --------
+        >>> inner = flow_chart("double", lambda s: s.set("out", s["n"] * 2), id="d").build()
+        >>> chart = (flow_chart("outer", lambda s: s.set("a", 4), id="a")
+        ...     .add_subchart("Double", inner, id="sub", inputs={"n": "a"}, outputs={"b": "out"})
+        ...     .build())
+        >>> chart.run_sync().state
+        {'a': 4, 'b': 8}
+        """
+        stage = SubchartStage(
+            id=id,
+            name=name,
+            description=description,
+            tags=tags_of(tags),
+            chart=chart,
+            lazy=lazy,
+            inputs=inputs,
+            outputs=outputs,
+            array_merge=array_merge,
+            propagate_stop=propagate_stop,
+        )
+        return self._beside(stage) if parallel else self._add(stage)
+
+    def _beside(self, stage: SubchartStage) -> FlowChartBuilder:
+        branch = Branch(route=stage.id, stage=stage)
+        last = self._stages[-1] if self._stages else None
+        if isinstance(last, ForkStage) and last.id.endswith(_FORK) and self._loop_to is None:
+            name = f"{last.name}, {stage.name}"
+            self._stages[-1] = replace(last, branches=(*last.branches, branch), name=name)
+            return self
+        fork_id = f"{stage.id}{_FORK}"
+        return self._add(
+            ForkStage(id=fork_id, name=str(stage.name), branches=(branch,), merge="keys")
+        )
+
+    def loop_to(self, id: str) -> FlowChartBuilder:
+        """Go back to an earlier stage when the last one has ended; nothing can follow.
+
+        The run goes on until a stage says ``scope.stop(…)`` or a decider takes a branch that
+        goes elsewhere; at most ``Limits(loops=…)`` times.
+
+        Examples
+        --------
+        >>> def count(scope):
+        ...     scope["n"] = scope.get("n", 0) + 1
+        ...     if scope["n"] == 3:
+        ...         scope.stop("enough")
+        >>> flow_chart("count", count, id="count").loop_to("count").build().run_sync().state
+        {'n': 3}
+        """
+        if self._loop_to is not None:
+            self._problems.append(
+                Problem(message=f"the chart already goes back to {self._loop_to!r}", where=repr(id))
+            )
+        else:
+            self._loop_to = id
+        return self
 
     def add_parallel_for_each(
         self,
@@ -223,12 +575,12 @@ class FlowChartBuilder:
         >>> [(slot.value, slot.status) for slot in chart.run_sync().slots("each")]
         [(1, 'ok'), (4, 'ok'), (None, 'not_reached')]
         """
-        self._stages.append(
+        return self._add(
             FanOutStage(
                 id=id,
                 name=name,
                 description=description,
-                tags=_tags(tags),
+                tags=tags_of(tags),
                 items=items,
                 branch=branch,
                 max_branches=max_branches,
@@ -238,7 +590,6 @@ class FlowChartBuilder:
                 fail_fast=fail_fast,
             )
         )
-        return self
 
     def build(self) -> Chart:
         """Check the chart as a whole and give it.
@@ -250,79 +601,43 @@ class FlowChartBuilder:
         """
         stages = _with_declined(self._stages)
         stages = _with_unique_branch_ids(stages)
-        problems = check_chart(self._name, stages)
+        problems = [*self._problems, *check_chart(self._name, stages, self._loop_to)]
         problems += input_problems(self._input_schema)
+        problems += input_problems(self._output_schema, "output_schema")
+        output: Any = self._output
+        if output is not None and not callable(output):
+            problems.append(
+                Problem(message=f"it is {type(output).__name__}, no function", where="output")
+            )
         if problems:
             raise ChartError(f"chart {self._name!r} cannot be built", problems=problems)
         return Chart(
             name=self._name,
             stages=tuple(stages),
             description=self._description,
-            input_schema=freeze(self._input_schema)
-            if isinstance(self._input_schema, Mapping)
-            else self._input_schema,
+            input_schema=_kept_schema(self._input_schema),
+            output_schema=_kept_schema(self._output_schema),
+            output=self._output,
+            loop_to=self._loop_to,
         )
 
 
-class DeciderBuilder:
-    """Collects the branches of one decider; made by `FlowChartBuilder.add_decider`."""
+def _rule_set(rules: Any) -> Any:
+    if not isinstance(rules, list | tuple):
+        return rules
+    from runbook_nb.rules import RuleSet
 
-    def __init__(self, owner: FlowChartBuilder, stage: DeciderStage) -> None:
-        self._owner = owner
-        self._stage = stage
-        self._branches: list[Branch] = []
-
-    def branch(
-        self,
-        id: str,
-        fn: StageFunction,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        retry: Retry | None = None,
-        tags: Iterable[str] = (),
-        blocking: bool = False,
-    ) -> DeciderBuilder:
-        """Add the branch that ``id`` routes to, as one stage.
-
-        A description, when given, is the branch's declared meaning.
-        """
-        self._branches.append(
-            Branch(
-                id=id,
-                route=id,
-                name=name if name is not None else id,
-                description=description,
-                tags=_tags(tags),
-                retry=retry,
-                blocking=blocking,
-                fn=fn,
-            )
-        )
-        return self
-
-    def default(self, id: str) -> DeciderBuilder:
-        """Name the branch taken when the judge's word is none of the branches, or no rule fired.
-
-        A decision that names an undeclared branch is an error of the rules and is not rerouted.
-        """
-        self._stage = replace(self._stage, default=id)
-        return self
-
-    def end(self) -> FlowChartBuilder:
-        """Close the list of branches and go back to the chart."""
-        self._owner._stages.append(replace(self._stage, branches=tuple(self._branches)))
-        return self._owner
+    return RuleSet.bare(rules)
 
 
-def _tags(tags: Any) -> tuple[Any, ...]:
-    # One text is one tag, not a tag per letter; anything else is found at build.
-    return tuple(tags) if isinstance(tags, Iterable) and not isinstance(tags, str) else (tags,)
+def _kept_schema(schema: Any) -> Any:
+    return freeze(schema) if isinstance(schema, Mapping) else schema
 
 
 def declined_branch(id: str = DECLINED) -> Branch:
     """Make the branch for subjects that reach no classification: it runs and writes nothing."""
-    return Branch(id=id, route=DECLINED, name="Declined", fn=_decline, added=True)
+    stage = FunctionStage(id=id, name="Declined", fn=_decline)
+    return Branch(route=DECLINED, stage=stage, added=True)
 
 
 def _decline(scope: Mapping[str, Any]) -> None:
@@ -347,12 +662,14 @@ def _with_unique_branch_ids(stages: list[Stage]) -> list[Stage]:
     # decider's id in front where the bare word is taken, so that every row names one stage.
     taken = {stage.id for stage in stages}
 
-    def claim(stage: DeciderStage) -> DeciderStage:
+    def claim(stage: DeciderStage | ForkStage) -> Stage:
         branches = []
-        for branch in stage.branches:
+        for branch in branches_of(stage):
             free = branch.id if branch.id not in taken else f"{stage.id}.{branch.id}"
             taken.add(free)
-            branches.append(replace(branch, id=free))
+            branches.append(replace(branch, stage=replace(branch.stage, id=free)))
         return replace(stage, branches=tuple(branches))
 
-    return [claim(stage) if isinstance(stage, DeciderStage) else stage for stage in stages]
+    return [
+        claim(stage) if isinstance(stage, DeciderStage | ForkStage) else stage for stage in stages
+    ]

@@ -2,56 +2,104 @@
 
 Chart layer. The engine is written as generators that yield only what must be awaited, so a chart
 of plain functions runs as a plain loop with no task, thread or future, and an async stage costs
-one await. `drive` is the only place that awaits. Cancellation, limits, pauses and signals end the
-run wherever they arise; only ordinary errors may end as a failed branch.
+one await. `drive` is the only place that awaits. Charts mounted in one another run in the same
+loop, so that their depth costs no stack. Cancellation, limits, pauses and signals end the run
+wherever they arise; only ordinary errors may end as a failed branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
-from runbook_nb._text import did_you_mean, listed, show
-from runbook_nb.chart.builder import declined_branch
+from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
-from runbook_nb.chart.fanout import run_fan_out
+from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
-from runbook_nb.chart.model import DECLINED, Chart, DeciderStage, FanOutStage, Limits
-from runbook_nb.chart.plan import StagePlan, plan_chart
+from runbook_nb.chart.model import (
+    Chart,
+    DeciderStage,
+    FanOutStage,
+    ForkStage,
+    FunctionStage,
+    Limits,
+    PausableStage,
+    SelectorStage,
+    StreamingStage,
+    SubchartStage,
+)
+from runbook_nb.chart.mounts import enter, leave
+from runbook_nb.chart.plan import ChartPlan, StagePlan, plan_chart
+from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
-from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
+from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
+from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.errors import ChartError, LimitReached, Paused, RunCancelled, describe_error
+from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
 from runbook_nb.record.log import Log, StageRef, Track
+from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
-from runbook_nb.record.walk import runtime_id
-from runbook_nb.rules.evaluate import Decision, judge_facts, judge_steps
+from runbook_nb.record.shapes import replayed
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
-    from runbook_nb.rules import RuleSet
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
 
 #: Flag of a generator that was written to be awaited.
 _ITERABLE_COROUTINE: Final = 0x100
 
+#: What the state of a run is held to when it began without any.
+_NOTHING: Final = FrozenDict()
+
 
 async def execute(
     chart: Chart,
     args: Any,
     *,
+    state: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     redact: Any = None,
     signal: Stop | None = None,
+    on_stream: Callable[[StreamEvent], Any] | None = None,
 ) -> Run:
     """Run a chart once and give the run; see `Chart.run`."""
-    execution = Execution(chart, args, limits=limits, redact=redact, signal=signal)
+    execution = Execution(chart, limits=limits, redact=redact, signal=signal, on_stream=on_stream)
+    execution.args = checked_input(chart, args, execution.policy)
+    execution.begin_with(frozen_args(state, "state"))
+    return await _ended(execution)
+
+
+async def go_on(
+    chart: Chart,
+    checkpoint: Mapping[str, Any],
+    answer: Any,
+    *,
+    limits: Limits | None = None,
+    redact: Any = None,
+    signal: Stop | None = None,
+    on_stream: Callable[[StreamEvent], Any] | None = None,
+) -> Run:
+    """Go on with a paused run and give it; see `Chart.resume`."""
+    execution = Execution(chart, limits=limits, redact=redact, signal=signal, on_stream=on_stream)
+    resumed = read_checkpoint(checkpoint, chart.structure, chart.name, _rules_in(chart))
+    execution.resume_from(resumed, freeze(answer, "answer"))
+    return await _ended(execution)
+
+
+def _rules_in(chart: Chart) -> list[Any]:
+    from runbook_nb.chart.model import rules_by_key
+
+    return [rules for _, rules in rules_by_key(chart, "")]
+
+
+async def _ended(execution: Execution) -> Run:
     try:
         output = await execution.go()
     except InterruptSignal as pause:
@@ -77,16 +125,16 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
 def _question(error: BaseException) -> FrozenDict | None:
     """Give what a pause asks; None for what is no pause."""
     if isinstance(error, InterruptSignal):
-        return FrozenDict(reason=error.reason, expects=error.expects)
+        return error.question
     if isinstance(error, Paused):  # an inner procedure asked
-        return FrozenDict(reason=error.message, expects=None)
+        return FrozenDict(reason=error.message, expects=None, data=None)
     return None
 
 
-class _Place:
+class _Where:
     """Where an error arose: the stage, the track it stood on, the branches around that track."""
 
-    __slots__ = ("at", "branches", "error", "ref", "track")
+    __slots__ = ("at", "base", "branches", "error", "ref", "track")
 
     def __init__(self, error: BaseException, ref: StageRef, track: Track) -> None:
         self.error = error
@@ -94,6 +142,7 @@ class _Place:
         self.track = track
         self.at = len(track.codes)
         self.branches = ""
+        self.base: int | None = None
 
 
 class Execution:
@@ -102,11 +151,11 @@ class Execution:
     def __init__(
         self,
         chart: Chart,
-        args: Any,
         *,
         limits: Limits | None,
         redact: Any,
         signal: Stop | None,
+        on_stream: Callable[[StreamEvent], Any] | None = None,
     ) -> None:
         if limits is not None and not isinstance(limits, Limits):
             raise ChartError(
@@ -116,44 +165,77 @@ class Execution:
             )
         self.chart = chart
         self.policy = as_redact(redact)
-        self.args = checked_input(chart, args, self.policy)
+        self.args = _NOTHING
         self.log = Log()
+        self.initial = _NOTHING
         self.state: dict[str, Any] = {}
         self.options = settings.current
         self.limits = limits or Limits()
         self.signal = signal
-        self.watched = signal is not None or self.limits != Limits()
+        self.on_stream = on_stream
+        timed = self.limits.seconds is not None or self.limits.stage_seconds is not None
+        self.watched = signal is not None or timed
         #: Where the last error arose that left a stage.
-        self.place: _Place | None = None
-        #: Charts that factories made, by the key of their fan-out: one per distinct layout.
+        self.place: _Where | None = None
+        #: Charts that factories made, by the key of their stage: one per distinct layout.
         self.templates: dict[str, dict[Any, Chart]] = {}
         #: Branches taken that the chart did not declare: (decider key, branch id).
         self.undeclared: dict[tuple[str, str], None] = {}
+        #: Where the next visit of each branch of a fan-out goes on counting; see `FanOut.bases`.
+        self.visits: dict[str, dict[Any, int]] = {}
+        self._resumed: Place | None = None
+        self._answer: Any = None
         self._interrupted = False
         self._running = chart.stages[0].name
         self._deadline: float | None = None
         if self.limits.seconds is not None:
             self._deadline = self.options.timer() + self.limits.seconds
 
+    def begin_with(self, initial: FrozenDict) -> None:
+        """Take the state that the first stage finds."""
+        self.initial = initial
+        self.state.update(initial)
+
+    def resume_from(self, resumed: Resumed, answer: Any) -> None:
+        """Take over what a paused run left."""
+        self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
+        root = self.log.root
+        self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
+        self._resumed, self._answer = resumed.place, answer
+        self.undeclared.update(dict.fromkeys(resumed.undeclared))
+
     # -- the run as a whole ----------------------------------------------------------------
 
     async def go(self) -> Any:
         """Run the chart under its limits and its signal; give its frozen result."""
-        frame = Frame(self.log.root, self.state, self.args, "")
-        plans = plan_chart(self.chart, self.log)
-        steps = self.run_chart(plans, frame)
+        frame = Frame(self.log.root, self.state, self.args, "", self.initial)
+        plan = plan_chart(self.chart, self.log)
+        frame.looping = plan.loops
+        if self._resumed is not None:
+            self._count_visits()
+        steps = self.run_chart(plan, frame, self._resumed, self._answer)
         forget = on_interrupt(self._interrupt)
         try:
             output = await (self._watch(steps) if self.watched else drive(steps))
         finally:
             forget()
         if self.watched:
-            self.check(plans[-1], frame.track, "after")
+            self.check(plan.stages[-1], frame.track, "after")
         try:
             return freeze(output, "result")
         except Exception as error:
-            self.failed(error, plans[-1], frame.track)
+            self.failed(error, plan.stages[-1], frame.track)
             raise
+
+    def _count_visits(self) -> None:
+        from runbook_nb.chart.fanout import note_visit
+        from runbook_nb.record.redact import Redactor
+        from runbook_nb.record.walk import Walk
+
+        walk = Walk(self.log, name="", structure=self.chart.structure, redactor=Redactor(None))
+        for fan, index, prefix in walk.tracks():
+            if not fan.notes.get(index):
+                note_visit(self.visits, fan, index, prefix)
 
     async def _watch(self, steps: Steps) -> Any:
         import asyncio
@@ -200,10 +282,16 @@ class Execution:
         """Between stages: end the run when it was asked to stop or its time is up."""
         error = self.asked_to_end(plan, when)
         if error is not None:
-            self.place = _Place(error, plan.ref, track)
-            track.add(plan.code("ended", when), freeze(describe_error(error)))
+            self.end_between(error, plan, track, when)
             raise error
         self._running = plan.ref.name
+
+    def end_between(
+        self, error: BaseException, plan: StagePlan, track: Track, when: str = "before"
+    ) -> None:
+        """Put on the record that the run ends between stages; the stage is the next, or last."""
+        self.place = _Where(error, plan.ref, track)
+        track.add(plan.code("ended", when), freeze(describe_error(error)))
 
     def asked_to_end(self, plan: StagePlan, when: str) -> RunCancelled | LimitReached | None:
         """Give the error a run must end with that was asked to stop, or whose time is up."""
@@ -240,10 +328,21 @@ class Execution:
         """Make the run's record out of what was logged."""
         question = None if error is None else _question(ending_of(error) or error)
         told = error is not None and not isinstance(error, InterruptSignal)
+        resumable = None
+        if isinstance(error, InterruptSignal):
+            resumable = Resumed(
+                self.log,
+                self.args,
+                self.initial,
+                error.place,
+                tuple(sorted(self.undeclared)),
+                structure_digest(self.chart.structure),
+            )
         return Run(
             name=self.chart.name,
             status=status,
             args=self.args,
+            initial=self.initial,
             log=self.log,
             raw_state=self.state,
             raw_result=output,
@@ -252,18 +351,23 @@ class Execution:
             error=freeze(describe_error(error)) if error is not None and told else None,
             pause=question,
             ended_at=None if error is None else self._ended_at(error),
+            resumable=resumable,
         )
 
     def _ended_at(self, error: BaseException) -> FrozenDict | None:
-        place = self.place
-        if place is None or place.error is not error:
+        where = self.place
+        if where is None or where.error is not error:
             return None
-        executed = self.log.executions(place.track.codes[: place.at])
+        executed: int | None = None
         # A stage the run ended before was never executed, so that there is no id for it.
-        between = self.log.codes[place.track.codes[place.at]].kind == "ended"
-        known = executed and not between
-        name = runtime_id(place.branches, place.ref.id, executed - 1) if known else None
-        return FrozenDict(stage=place.ref.name, stage_id=place.ref.id, runtime_stage_id=name)
+        for place, event in enumerate(self.log.events(where.track.codes)):
+            if place == where.at:
+                executed = None if event.code.kind == "ended" else event.execution
+                break
+        known = executed is not None and executed >= 0
+        number = (executed or 0) + (where.base or 0)
+        name = runtime_id(where.branches, where.ref.key, number) if known else None
+        return FrozenDict(stage=where.ref.name, stage_id=where.ref.id, runtime_stage_id=name)
 
     def _structure(self) -> Any:
         if not self.templates and not self.undeclared:
@@ -274,35 +378,165 @@ class Execution:
 
     # -- stages ----------------------------------------------------------------------------
 
-    def run_chart(self, plans: Sequence[StagePlan], frame: Frame) -> Steps:
-        """Run the stages of a chart in order; give what the last one returned."""
-        output: Any = None
-        codes = frame.track.codes
-        for plan in plans:
-            if self.watched:
-                self.check(plan, frame.track)
-            codes.append(plan.stage_code)
-            stage = plan.stage
-            if isinstance(stage, DeciderStage):
-                taken = yield from self.decide(plan, stage, frame)
-                if taken is None:
-                    return None
-                if self.watched:
-                    self.check(taken, frame.track)
-                codes.append(taken.stage_code)
-                stopped, output = yield from self.call(taken, taken.fn, frame)
-            elif isinstance(stage, FanOutStage):
-                stopped, output = yield from run_fan_out(self, plan, stage, frame)
+    def run_chart(  # noqa: PLR0912 - the one loop that everything runs in, flat so that it is quick
+        self, chart: ChartPlan, frame: Frame, place: Place | None = None, answer: Any = None
+    ) -> Steps:
+        """Run the stages of a chart, and of the charts mounted in it; give its value.
+
+        With a place the run goes on there: the stage that asked gets the answer.
+        """
+        level = Level(chart, frame)
+        outer: list[Level] = []  # the charts around the present one, outermost first
+        track, codes = frame.track, frame.track.codes
+        if place is not None:
+            level = reenter(self, level, outer, place, answer)
+        try:
+            while True:
+                frame, done = level.frame, None
+                if place is None:
+                    taken = level.plan.stages[level.at]
+                    if self.watched:
+                        self.check(taken, track)
+                    codes.append(taken.stage_code)
+                    level.route = None
+                else:
+                    taken, done = yield from self._go_on(level, place, answer)
+                    place = None
+                kind = taken.stage.__class__
+                if kind is DeciderStage:
+                    taken = yield from self._decided(level, taken, frame)
+                    kind = taken.stage.__class__
+                    done = (True, None) if kind is DeciderStage else None
+                if kind is FunctionStage and done is None:
+                    done = yield from self.call(taken, taken.fn, frame)
+                elif kind is SubchartStage:
+                    level.taken = taken
+                    inner = yield from enter(self, taken, frame)
+                    outer.append(level)
+                    level = inner
+                    continue
+                elif done is None:
+                    done = yield from self._perform(level, taken, frame)
+                stopped, output = done
+                level.taken = taken
+                if not stopped and self._goes_on(level):
+                    continue
+                while outer:  # this chart has ended; so may those around it
+                    inner, level = level, outer.pop()
+                    stopped, output = yield from leave(
+                        self, level.taken, (level.frame, inner.frame), output, stopped
+                    )
+                    if not stopped and self._goes_on(level):
+                        break
+                else:
+                    return output
+        except BaseException as error:
+            if isinstance(error, InterruptSignal):
+                error.place = place_of([*outer, level], error)
             else:
-                stopped, output = yield from self.call(plan, plan.fn, frame)
-            if stopped:
-                return output
-        return output
+                word = status_of(error)
+                codes.extend(around.taken.code("leave", word) for around in reversed(outer))
+            raise
+
+    def _go_on(self, level: Level, place: Place, answer: Any) -> Steps:
+        """Go on with a stage that waited; give its plan, and how it ended where it has."""
+        taken, frame = level.taken, level.frame
+        if place.kind == "branches":
+            return taken, (yield from go_on_branches(self, taken, frame, place.pending, answer))
+        frame.track.add(taken.code("resume"), answer)
+        frame.track.codes.append(taken.stage_code)
+        if level.answering is None:
+            return taken, None
+        done = yield from self.call(taken, level.answering, frame)
+        frame.answers = level.answering = None
+        return taken, done
+
+    def _perform(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
+        """Run a stage that is no plain function; give whether it stopped the chart, its value."""
+        stage, kind = plan.stage, plan.stage.__class__
+        if kind is FanOutStage:
+            return (yield from run_fan_out(self, plan, stage, frame))
+        if kind is ForkStage:
+            return (yield from run_fork(self, plan, stage, frame))
+        if kind is SelectorStage:
+            chosen = yield from choose(self, plan, frame)
+            frame.answers = None
+            if chosen is None:
+                return True, None
+            return (yield from run_fork(self, plan, stage, frame, chosen))
+        if kind is PausableStage:
+            level.taken = plan
+            return (yield from self._asked(level, plan, frame))
+        return (yield from self.call(plan, plan.fn, frame))
+
+    def _goes_on(self, level: Level) -> bool:
+        """Move to the stage that comes next in a chart; say whether there is one."""
+        target: str | None = level.taken.loop_to
+        if target is None:
+            level.at += 1
+            if level.at < len(level.plan.stages):
+                return True
+            target = level.plan.loop_to
+        if target is None:
+            return False
+        self._goes_back(level, target)
+        return True
+
+    def _goes_back(self, level: Level, target: str) -> None:
+        loops = level.frame.loops
+        if loops is None:
+            loops = level.frame.loops = {}
+        passes = loops.get(target, 0) + 1
+        track = level.frame.track
+        place = level.plan.places[target]
+        if passes > self.limits.loops:
+            error = LimitReached(
+                f"chart {level.plan.chart.name!r} went back to stage {target!r} "
+                f"{self.limits.loops} times, which is the limit",
+                code="loop_limit",
+                where=target,
+                fix="raise Limits(loops=…), or let a stage end the loop with scope.stop(…)",
+            )
+            self.end_between(error, level.plan.stages[place], track)
+            raise error
+        loops[target] = passes
+        track.add(level.taken.code("loop", target), passes)
+        level.at = place
+
+    def _decided(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
+        """Decide, and begin the branch taken; give its plan, or the decider's when it stopped."""
+        taken = yield from decide(self, plan, frame)
+        frame.answers = None
+        if taken is None:
+            return plan
+        level.route, branch = taken
+        if self.watched:
+            self.check(branch, frame.track)
+        frame.track.codes.append(branch.stage_code)
+        return branch
+
+    def _asked(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
+        """Run a pausable stage up to its question, if it has one."""
+        stopped, value = yield from self.call(plan, plan.fn, frame)
+        if stopped or value is None:
+            return stopped, value
+        level.asks = True
+        try:
+            signal = question_of(value, plan)
+        except Exception as error:
+            self.failed(error, plan, frame.track)
+            raise
+        self.failed(signal, plan, frame.track)
+        raise signal
 
     def call(self, plan: StagePlan, fn: Any, frame: Frame) -> Steps:
-        """Run one function over a scope; give whether it stopped the chart, and its value."""
+        """Run one function over a scope; give whether it stopped the chart, and its value.
+
+        What it wrote before it asked a question is not kept, because it will run again.
+        """
         retry = plan.stage.retry
         scope: Scope | None = None
+        start = len(frame.track.codes)
         try:
             if retry is None:
                 scope = self.scope(plan, frame)
@@ -312,9 +546,15 @@ class Execution:
         except BaseException as error:
             if scope is not None:
                 scope.close()  # first of all: a thread may still be writing
+                self.end_stream(scope, plan, frame.track, complete=False)
+            if isinstance(error, InterruptSignal):
+                undo(self.log, frame, plan.ref.path, start)
             self.failed(error, plan, frame.track)
             raise
         scope.close()
+        frame.answers = None  # they were for this execution
+        if scope.streaming is not None:
+            self.end_stream(scope, plan, frame.track, complete=True)
         if scope.stopped is not None:
             reason: Any = scope.stopped
             frame.track.add(plan.code("stop"), reason[0])
@@ -323,11 +563,20 @@ class Execution:
 
     def scope(self, plan: StagePlan, frame: Frame) -> Scope:
         """Open the scope of one execution of a stage."""
-        if not plan.stage.blocking:
-            return Scope(frame, plan)
-        from runbook_nb.chart.threads import ThreadScope
+        if plan.stage.blocking:
+            from runbook_nb.chart.threads import ThreadScope
 
-        return ThreadScope(frame, plan)
+            scope: Scope = ThreadScope(frame, plan)
+        else:
+            scope = Scope(frame, plan)
+        if isinstance(plan.stage, StreamingStage):
+            scope.streaming = Stream(plan.stage.stream, self.on_stream)
+        return scope
+
+    def end_stream(self, scope: Scope, plan: StagePlan, track: Track, *, complete: bool) -> None:
+        """Close the stream of a stage and put it on the record."""
+        if scope.streaming is not None:
+            track.add(plan.code("streamed"), freeze(scope.streaming.end(complete)))
 
     def once(self, plan: StagePlan, fn: Any, scope: Scope) -> Steps:
         """Run a stage's function once, under the limit of a stage."""
@@ -342,7 +591,12 @@ class Execution:
                 f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id
             ) from error
         except Exception as error:
-            if scope.stopped.__class__ is InterruptSignal and ending_of(error) is None:
+            ending = ending_of(error)
+            if scope.stopped.__class__ is InterruptSignal and (
+                ending is None or isinstance(ending, InterruptSignal)
+            ):
+                if error is scope.stopped:
+                    raise
                 raise scope.stopped from error
             raise
         if scope.stopped.__class__ is InterruptSignal:
@@ -356,7 +610,7 @@ class Execution:
                 fix="return a value instead of yielding",
             )
         if limit is not None and self.options.timer() - started > limit:
-            raise self._stage_overran(plan)
+            raise self.stage_overran(plan)
         return value
 
     def _awaits(self, value: Any) -> bool:
@@ -380,79 +634,13 @@ class Execution:
         except Exception as error:
             # The stage's own time-out is its own affair; an error it made of ours is not.
             if limit.expired() and ending_of(error) is None:
-                raise self._stage_overran(plan) from None
+                raise self.stage_overran(plan) from None
             raise
         if limit.expired():
-            raise self._stage_overran(plan)
+            raise self.stage_overran(plan)
         return value
 
-    def _stage_overran(self, plan: StagePlan) -> LimitReached:
-        return LimitReached(
-            f"stage {plan.ref.name!r} ran longer than its limit of {self.limits.stage_seconds:g} s",
-            code="stage_time_limit",
-            where=plan.ref.id,
-            fix="raise Limits(stage_seconds=…) or make the stage quicker",
-        )
-
-    def failed(self, error: BaseException, plan: StagePlan, track: Track) -> None:
-        """Put an error that leaves a stage on the record."""
-        if self.place is None or self.place.error is not error:
-            self.place = _Place(error, plan.ref, track)
-        question = _question(error)
-        if question is not None:
-            track.add(plan.code("pause"), question)
-            return
-        described = describe_error(error)
-        if not described["message"] and not isinstance(error, Exception):
-            described["message"] = "the run was ended from outside"
-        track.add(plan.code("error"), freeze(described))
-
-    def left_branch(self, error: BaseException, segment: str) -> None:
-        """Note that an error leaves a branch: its place lies inside."""
-        if self.place is not None and self.place.error is error:
-            self.place.branches = segment + self.place.branches
-
-    # -- deciders --------------------------------------------------------------------------
-
-    def decide(self, plan: StagePlan, stage: DeciderStage, frame: Frame) -> Steps:
-        """Judge, record the decision, give the plan of the branch taken; None when stopped."""
-        track = frame.track
-        if stage.rules is None:
-            stopped, answer = yield from self.call(plan, stage.judge, frame)
-            if stopped:
-                return None
-            if not isinstance(answer, Decision):
-                return self._route_by_word(plan, answer, track)
-            route, via = answer.path.branch, answer.path.via
-            track.codes.append(plan.decision_code(answer.path))
-            track.values.extend(answer.values)
-        else:
-            path, values = yield from self._judge(plan, stage.rules, frame)
-            track.codes.extend(plan.decision_codes(path))
-            track.values.extend(values)
-            route, via = path.branch, path.via
-        taken = plan.branches.get(route) if route is not None else None
-        if taken is None:
-            taken = self._route_elsewhere(plan, route, via, frame)
-        return taken
-
-    def _judge(self, plan: StagePlan, rules: RuleSet, frame: Frame) -> Steps:
-        if not plan.has_functions and self.limits.stage_seconds is None:
-            try:
-                return judge_facts(rules, frame.state)
-            except BaseException as error:  # an unreadable value that raises, by declaration
-                self.failed(error, plan, frame.track)
-                raise
-        scope = Scope(frame, plan)
-        try:
-            return (yield from self._judge_in_time(plan, judge_steps(rules, frame.state, scope)))
-        except BaseException as error:
-            self.failed(error, plan, frame.track)
-            raise
-        finally:
-            scope.close()
-
-    def _judge_in_time(self, plan: StagePlan, judging: Steps) -> Steps:
+    def in_time(self, plan: StagePlan, judging: Steps) -> Steps:
         """Judge with function rules; what they wait for, and all of it, under a stage's limit."""
         limit = self.limits.stage_seconds
         if limit is None:
@@ -470,49 +658,34 @@ class Execution:
                     awaitable = judging.send(value)
         except StopIteration as done:
             if self.options.timer() > deadline:
-                raise self._stage_overran(plan) from None
+                raise self.stage_overran(plan) from None
             return done.value
 
-    def _route_by_word(self, plan: StagePlan, answer: Any, track: Track) -> StagePlan:
-        word = answer if isinstance(answer, str) and answer in plan.branches else plan.default
-        if word is None:
-            raise self._no_branch(plan, answer, track)
-        try:
-            kept = freeze(answer, "the decider's answer")
-        except Exception as error:
-            self.failed(error, plan, track)
-            raise
-        track.add(plan.code("choice", word), kept)
-        return plan.branches[word]
-
-    def _route_elsewhere(
-        self, plan: StagePlan, route: str | None, via: str, frame: Frame
-    ) -> StagePlan:
-        if route is None and plan.default is not None:
-            frame.track.add(plan.code("route", plan.default))
-            return plan.branches[plan.default]
-        if route == DECLINED and via in ("unreadable", "outside"):
-            # No branch was declared for what could not be judged; it gets one that writes nothing.
-            branch_id = plan.chart._declined_ids[plan.stage.id]
-            self.undeclared[f"{frame.path}{plan.ref.id}", branch_id] = None
-            return plan.add_branch(declined_branch(branch_id))
-        raise self._no_branch(plan, route, frame.track)
-
-    def _no_branch(self, plan: StagePlan, answer: Any, track: Track) -> ChartError:
-        routes = list(plan.branches)
-        if answer is None:
-            message = (
-                f"decider {plan.ref.name!r} named no branch: no rule matched and it has no default"
-            )
-        else:
-            named = repr(answer) if isinstance(answer, str) else show(answer)
-            message = f"decider {plan.ref.name!r} named {named}, which is none of its branches"
-        near = did_you_mean(answer, routes) if isinstance(answer, str) else None
-        error = ChartError(
-            message,
-            code="unknown_branch",
+    def stage_overran(self, plan: StagePlan) -> LimitReached:
+        """Make the error of a stage that took longer than it may."""
+        return LimitReached(
+            f"stage {plan.ref.name!r} ran longer than its limit of {self.limits.stage_seconds:g} s",
+            code="stage_time_limit",
             where=plan.ref.id,
-            fix=near or f"its branches are {listed(routes)}",
+            fix="raise Limits(stage_seconds=…) or make the stage quicker",
         )
-        self.failed(error, plan, track)
-        return error
+
+    def failed(self, error: BaseException, plan: StagePlan, track: Track) -> None:
+        """Put an error that leaves a stage on the record."""
+        if self.place is None or self.place.error is not error:
+            self.place = _Where(error, plan.ref, track)
+        question = _question(error)
+        if question is not None:
+            track.add(plan.code("pause"), question)
+            return
+        described = describe_error(error)
+        if not described["message"] and not isinstance(error, Exception):
+            described["message"] = "the run was ended from outside"
+        track.add(plan.code("error"), freeze(described))
+
+    def left_branch(self, error: BaseException, segment: str, base: int) -> None:
+        """Note that an error leaves a branch: its place lies inside."""
+        if self.place is not None and self.place.error is error:
+            self.place.branches = segment + self.place.branches
+            if self.place.base is None:
+                self.place.base = base

@@ -1,24 +1,37 @@
-"""Fan-out: one branch chart per item, in bounded numbers, each on a track of its own.
+"""Work side by side: the branches of fan-outs, forks and selectors, each on a track of its own.
 
 Chart layer. Branches of plain functions run one after another in a plain loop that lets others
 run now and then; as soon as one has something to await, at most ``max_concurrency`` workers share
 the rest. Each branch is filed under its item's index, so the record does not depend on who
 finished first. A branch that fails is a failed slot; what ends the whole run ends it here too,
-and every item keeps a status that says what became of it.
+and every item keeps a status that says what became of it. A branch that asks a question waits
+while the others go on; when they have ended the run asks what the first of those that wait asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb.chart.endings import Steps, drive, ending_of, why_not_reached
-from runbook_nb.chart.model import MAX_NESTING, Chart, DeciderStage, FanOutStage, Stage, as_items
-from runbook_nb.chart.plan import StagePlan, plan_chart
-from runbook_nb.chart.scope import Frame, Scope
-from runbook_nb.errors import ChartError, LimitReached
+from runbook_nb.chart.model import (
+    MAX_NESTING,
+    Chart,
+    FanOutStage,
+    ForkStage,
+    Stage,
+    as_items,
+    branches_of,
+    inner_chart,
+)
+from runbook_nb.chart.plan import ChartPlan, StagePlan, plan_alone, plan_chart
+from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
+from runbook_nb.errors import ChartError, CheckpointError, LimitReached
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
+from runbook_nb.record.places import Place
+from runbook_nb.record.shapes import facts_of, replayed, state_after
 from runbook_nb.record.slots import Slots
 
 if TYPE_CHECKING:
@@ -33,54 +46,246 @@ _DONE: Final = object()
 def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame: Frame) -> Steps:
     """Run a fan-out stage; give (False, the slots)."""
     stopped, found = yield from execution.call(plan, stage.items, frame)
+    frame.answers = None
     if stopped:
         return True, None
     try:
-        if frame.path.count("/") >= MAX_NESTING:
-            raise LimitReached(
-                f"fan-out {stage.name!r} lies inside {MAX_NESTING} others, which is the most",
-                code="depth_limit",
-                where=stage.id,
-                fix="a factory that makes charts with the same factory inside never ends",
-            )
-        items = freeze(as_items(found, stage), "items")
-        fan = FanOut(
-            execution.log,
-            plan.ref,
-            items,
+        fan = _fan_of(
+            execution,
+            plan,
+            frame,
+            freeze(as_items(found, stage), "items"),
             cap=stage.max_branches,
             into=stage.into,
             subject=stage.subject,
-            execution=execution.log.executions(frame.track.codes) - 1,
         )
-        frame.track.add(plan.code("fan_out"), fan)
-        yield from _Branches(execution, plan, stage, fan, f"{frame.path}{stage.id}").run()
-        slots = Slots(fan)
-        scope = Scope(frame, plan)
-        scope[stage.into] = slots
-        scope.close()
+        yield from _Items(execution, plan, fan, frame).run()
+    except BaseException as error:
+        _failed(execution, error, plan, frame)
+        raise
+    return _collected(execution, plan, frame, fan)
+
+
+def run_fork(
+    execution: Execution,
+    plan: StagePlan,
+    stage: ForkStage,
+    frame: Frame,
+    chosen: Sequence[str] | None = None,
+) -> Steps:
+    """Run the branches of a fork, or those a selector chose; give (stopped, the slots)."""
+    routes = list(plan.branches) if chosen is None else list(chosen)
+    try:
+        fan = _fan_of(
+            execution,
+            plan,
+            frame,
+            freeze(routes, "branches"),
+            cap=max(len(routes), 1),
+            into=stage.into,
+            form="fork" if chosen is None else "selection",
+        )
+        yield from _Children(execution, plan, fan, frame).run()
+    except BaseException as error:
+        _failed(execution, error, plan, frame)
+        raise
+    return (yield from _merged(execution, plan, stage, frame, fan))
+
+
+def go_on_branches(
+    execution: Execution,
+    plan: StagePlan,
+    frame: Frame,
+    pending: Mapping[int, Place],
+    answer: Any,
+) -> Steps:
+    """Go on with the branches that paused: the first of them gets the answer."""
+    stage: Any = plan.stage
+    fan = _last_fan(execution, plan, frame)
+    if any(not 0 <= index < len(fan) or fan.shape(index) is None for index in pending):
+        raise CheckpointError(
+            f"the checkpoint names branches of {plan.ref.name!r} that never began",
+            code="bad_checkpoint",
+            where="place",
+        )
+    branches: _Branches
+    if isinstance(stage, FanOutStage):
+        branches = _Items(execution, plan, fan, frame)
+    else:
+        branches = _Children(execution, plan, fan, frame)
+    try:
+        yield from branches.go_on(pending, answer)
+    except BaseException as error:
+        _failed(execution, error, plan, frame)
+        raise
+    if isinstance(stage, FanOutStage):
+        return _collected(execution, plan, frame, fan)
+    return (yield from _merged(execution, plan, stage, frame, fan))
+
+
+def _last_fan(execution: Execution, plan: StagePlan, frame: Frame) -> FanOut:
+    found: FanOut | None = None
+    for event in execution.log.events(frame.track.codes):
+        if event.code.kind == "fan_out" and event.code.stage == plan.ref:
+            found = frame.track.values[event.at]
+    if found is None:
+        raise CheckpointError(
+            f"the checkpoint says that {plan.ref.name!r} waits for branches, and it has none",
+            code="bad_checkpoint",
+            where="place",
+        )
+    return found
+
+
+def _fan_of(
+    execution: Execution, plan: StagePlan, frame: Frame, items: Sequence[Any], **facts: Any
+) -> FanOut:
+    if frame.nested >= MAX_NESTING:
+        raise LimitReached(
+            f"{plan.ref.kind.replace('_', '-')} {plan.ref.name!r} lies inside {MAX_NESTING} "
+            "others, which is the most",
+            code="depth_limit",
+            where=plan.ref.id,
+            fix="a factory that makes charts with the same factory inside never ends",
+        )
+    track = frame.track
+    base = 0 if frame.around is None else frame.around[1].base(frame.around[2])
+    fan = FanOut(
+        execution.log,
+        plan.ref,
+        items,
+        execution=base + execution.log.executed(track) - 1,
+        **facts,
+    )
+    if frame.looping:
+        fan.bases = _bases(execution.visits, fan, frame.prefix)
+    track.add(plan.code("fan_out"), fan)
+    return fan
+
+
+def _visited(fan: FanOut, index: int) -> Any:
+    return index if fan.is_fan_out else fan.items[index]
+
+
+def _bases(visits: dict[str, dict[Any, int]], fan: FanOut, prefix: str) -> array[int] | None:
+    known = visits.get(f"{prefix}{fan.stage.key}")
+    if known is None:
+        return None
+    return array("q", (known.get(_visited(fan, index), 0) for index in range(len(fan))))
+
+
+def note_visit(visits: dict[str, dict[Any, int]], fan: FanOut, index: int, prefix: str) -> None:
+    """Note where the next visit of a branch goes on counting its executions."""
+    shape = fan.shape(index)
+    if shape is not None:
+        known = visits.setdefault(f"{prefix}{fan.stage.key}", {})
+        executed = facts_of(fan.log, shape).executions
+        known[_visited(fan, index)] = fan.base(index) + executed
+
+
+def _failed(execution: Execution, error: BaseException, plan: StagePlan, frame: Frame) -> None:
+    # Branches that wait said so themselves; the stage around them has not ended.
+    if not isinstance(error, InterruptSignal):
+        execution.failed(error, plan, frame.track)
+
+
+def _collected(execution: Execution, plan: StagePlan, frame: Frame, fan: FanOut) -> Any:
+    slots = Slots(fan)
+    try:
+        if fan.into is not None:
+            scope = Scope(frame, plan)
+            scope[fan.into] = slots
+            scope.close()
     except BaseException as error:
         execution.failed(error, plan, frame.track)
         raise
     return False, slots
 
 
+def _merged(
+    execution: Execution, plan: StagePlan, stage: ForkStage, frame: Frame, fan: FanOut
+) -> Steps:
+    _, slots = _collected(execution, plan, frame, fan)
+    if stage.merge is None:
+        return False, slots
+    try:
+        if callable(stage.merge):
+            scope = execution.scope(plan, frame)
+            try:
+                yield from execution.once(plan, lambda scope: stage.merge(scope, slots), scope)
+            except InterruptSignal as error:
+                raise ChartError(
+                    f"the merge function of {plan.ref.name!r} asked a question",
+                    where=plan.ref.id,
+                    code="question_in_merge",
+                    fix="ask in a stage of its own, after the fork",
+                ) from error
+            finally:
+                scope.close()
+            if scope.stopped is not None:
+                reason: Any = scope.stopped
+                frame.track.add(plan.code("stop"), reason[0])
+                return True, slots
+        else:
+            _merge_keys(plan, frame, fan)
+    except BaseException as error:
+        execution.failed(error, plan, frame.track)
+        raise
+    return False, slots
+
+
+def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
+    writers: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    for index, shape in fan.begun():
+        if fan.statuses[index] != OK:
+            continue
+        facts = facts_of(fan.log, shape)
+        for key, value in state_after(facts, fan.values, fan.offsets[index]).items():
+            if key in writers:
+                raise ChartError(
+                    f"branches {writers[key]!r} and {fan.items[index]!r} of {plan.ref.name!r} "
+                    f"both wrote {key!r}",
+                    where=plan.ref.id,
+                    code="merge_conflict",
+                    fix="let them write different keys, or give merge=function(scope, slots)",
+                )
+            writers[key] = fan.items[index]
+            written[key] = value
+    scope = Scope(frame, plan)
+    scope.update(written)
+    scope.close()
+
+
 class _Branches:
-    """The branches of one execution of a fan-out."""
+    """The branches of one execution of a fan-out, a fork or a selector."""
 
     def __init__(
-        self, execution: Execution, plan: StagePlan, stage: FanOutStage, fan: FanOut, key: str
+        self,
+        execution: Execution,
+        plan: StagePlan,
+        fan: FanOut,
+        frame: Frame,
     ) -> None:
         self.execution = execution
         self.plan = plan
-        self.stage = stage
         self.fan = fan
-        self.key = key
-        built = stage.branch if isinstance(stage.branch, Chart) else None
-        self.plans = None if built is None else plan_chart(built, execution.log)
+        self.frame = frame
+        self.max_concurrency: int = plan.stage.max_concurrency
+        self.fail_fast: bool = plan.stage.fail_fast
+        #: Branches that wait for an answer: index -> their question, and where it was asked.
+        self.waiting: dict[int, tuple[InterruptSignal, Any]] = {}
+
+    def chart_for(self, index: int, track: Track) -> ChartPlan:
+        """Give the chart of one branch."""
+        raise NotImplementedError
+
+    def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
+        """Give the frame of one branch, as it begins."""
+        raise NotImplementedError
 
     def run(self) -> Steps:
-        """Run every branch up to the cap."""
+        """Run every branch up to the cap; then ask what the first of them asks, if any does."""
         count = min(len(self.fan), self.fan.cap)
         for index in range(count):
             branch = self.branch(index)
@@ -94,9 +299,35 @@ class _Branches:
                     awaitable = next(branch, _DONE)
             if awaitable is not _DONE:
                 yield self.share(range(index + 1, count), branch, awaitable)
-                return
+                break
             if index % BREATH == BREATH - 1:
                 yield None
+        self.ask()
+
+    def go_on(self, pending: Mapping[int, Place], answer: Any) -> Steps:
+        """Go on with the first of the branches that wait."""
+        first = min(pending)
+        for index, place in pending.items():
+            if index != first:
+                asked = place.question
+                signal = InterruptSignal(asked["reason"], asked["expects"], asked["data"])
+                signal.place = place
+                self.waiting[index] = (signal, None)
+        yield from self.branch(first, pending[first], answer)
+        self.ask()
+
+    def ask(self) -> None:
+        """End in the question of the first branch that waits; the places of all go with it."""
+        if not self.waiting:
+            return
+        first = min(self.waiting)
+        question, where = self.waiting[first]
+        signal = InterruptSignal(question.reason, question.expects, question.data)
+        signal.pending = {i: self.waiting[i][0].place for i in sorted(self.waiting)}
+        if where is not None:
+            where.error = signal
+            self.execution.place = where
+        raise signal
 
     async def share(self, indices: range, begun: Steps, awaitable: Any) -> None:
         """Run a branch that waits, and the rest, with a bounded number of workers."""
@@ -127,7 +358,7 @@ class _Branches:
                         if other is not asyncio.current_task():
                             other.cancel()
 
-        size = min(self.stage.max_concurrency, 1 + len(indices))
+        size = min(self.max_concurrency, 1 + len(indices))
         workers = [asyncio.ensure_future(work()) for _ in range(size)]
         cancelled: asyncio.CancelledError | None = None
         while True:
@@ -146,27 +377,47 @@ class _Branches:
         if failure:
             raise failure[0]
 
-    def branch(self, index: int) -> Steps:
+    def branch(self, index: int, place: Place | None = None, answer: Any = None) -> Steps:
         """Run one branch and file it; only what ends the run, or fail-fast, leaves here."""
         execution, fan = self.execution, self.fan
-        args = FrozenDict(item=fan.items[index], index=index)
-        track = Track()
+        track = Track() if place is None else fan.reopen(index)
         try:
-            plans = self.plans if self.plans is not None else self.plan_for(index, track)
-            output = yield from execution.run_chart(plans, Frame(track, {}, args, f"{self.key}/"))
+            plan = self.chart_for(index, track)
+            frame = self.frame_for(index, track, plan)
+            if place is not None:
+                state, _ = replayed(
+                    fan.log, track.codes, track.values, plan.stages[0].ref.path, frame.base
+                )
+                frame.state.clear()
+                frame.state.update(state)
+            output = yield from execution.run_chart(plan, frame, place, answer)
             if output is not None:
-                self.keep(output, plans[-1], track)
+                self.keep(output, plan.stages[-1], track)
         except BaseException as error:
             ending = ending_of(error)
             if ending is None:
-                fan.close(index, track, FAILED)
+                self.close(index, track, FAILED)
             else:
-                fan.close(index, track, NOT_REACHED, why_not_reached(ending))
-            if self.stage.fail_fast or ending is not None:
-                execution.left_branch(error, f"{self.stage.id}~{index}/")
+                self.close(index, track, NOT_REACHED, why_not_reached(ending))
+            if isinstance(error, InterruptSignal):
+                self._left(error, index)
+                self.waiting[index] = (error, execution.place)
+                return
+            if self.fail_fast or ending is not None:
+                self._left(error, index)
                 raise
             return
-        fan.close(index, track, OK)
+        self.close(index, track, OK)
+
+    def _left(self, error: BaseException, index: int) -> None:
+        segment = f"{self.fan.stage.key}~{index}/" if self.fan.is_fan_out else ""
+        self.execution.left_branch(error, segment, self.fan.base(index))
+
+    def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
+        """File a branch that ended."""
+        self.fan.close(index, track, status, note)
+        if self.frame.looping:
+            note_visit(self.execution.visits, self.fan, index, self.frame.prefix)
 
     def keep(self, output: Any, last: StagePlan, track: Track) -> None:
         """File what a branch gave."""
@@ -177,7 +428,31 @@ class _Branches:
             raise
         track.add(self.plan.code("result"), output)
 
-    def plan_for(self, index: int, track: Track) -> Sequence[StagePlan]:
+
+class _Items(_Branches):
+    """The branches of a fan-out: each item runs through a chart in a state of its own."""
+
+    def __init__(self, execution: Execution, plan: StagePlan, fan: FanOut, frame: Frame) -> None:
+        stage: FanOutStage = plan.stage
+        super().__init__(execution, plan, fan, frame)
+        self.stage = stage
+        self.key = f"{frame.path}{stage.id}"
+        built = stage.branch if isinstance(stage.branch, Chart) else None
+        self.chart = None if built is None else plan_chart(built, execution.log)
+
+    def chart_for(self, index: int, track: Track) -> ChartPlan:
+        return self.chart if self.chart is not None else self.made_for(index, track)
+
+    def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
+        around = self.frame
+        args = FrozenDict(item=self.fan.items[index], index=index)
+        frame = Frame(track, {}, args, f"{self.key}/", None)
+        frame.depth, frame.nested = around.depth + 1, around.nested + 1
+        frame.around = (around, self.fan, index)
+        frame.looping = around.looping or plan.loops
+        return frame
+
+    def made_for(self, index: int, track: Track) -> ChartPlan:
         """Have the factory make the chart of one item."""
         try:
             chart = self.stage.branch(self.fan.items[index], index)  # type: ignore[operator]
@@ -199,15 +474,33 @@ class _Branches:
         return plan_chart(chart, self.execution.log)
 
 
+class _Children(_Branches):
+    """The children of a fork: each is a stage on a view of its own of the parent's state."""
+
+    def chart_for(self, index: int, track: Track) -> ChartPlan:
+        return plan_alone(self.plan.branches[self.fan.items[index]])
+
+    def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
+        around = self.frame
+        base = dict(around.state)
+        frame = Frame(track, dict(base), around.args, around.path, base)
+        frame.depth, frame.nested = around.depth, around.nested + 1
+        frame.inherited = set(base)
+        frame.around, frame.looping = (around, self.fan, index), around.looping
+        return frame
+
+
 def layout_of(chart: Chart) -> tuple[Any, ...]:
     """Give what makes two charts the same layout: their stages' ids, names and kinds, in order."""
-    return tuple(map(_layout, chart.stages))
+    return (*map(_layout, chart.stages), chart.loop_to)
 
 
 def _layout(stage: Stage) -> tuple[Any, ...]:
-    inner: Any = ()
-    if isinstance(stage, DeciderStage):
-        inner = tuple((b.route, b.id, b.name) for b in stage.branches)
-    elif isinstance(stage, FanOutStage) and isinstance(stage.branch, Chart):
-        inner = layout_of(stage.branch)
-    return (type(stage).__name__, stage.id, stage.name, inner)
+    inner = inner_chart(stage)
+    return (
+        type(stage).__name__,
+        stage.id,
+        stage.name,
+        tuple((b.route, b.loop_to, _layout(b.stage)) for b in branches_of(stage)),
+        () if inner is None else layout_of(inner),
+    )

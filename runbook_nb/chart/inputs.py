@@ -33,19 +33,19 @@ def parser_of(schema: Any) -> Callable[[Any], Any] | None:
     return next((parse for parse in found if callable(parse)), None)
 
 
-def input_problems(schema: Any) -> Iterator[Problem]:
-    """Say what keeps something from being a chart's ``input_schema``."""
+def input_problems(schema: Any, name: str = "input_schema") -> Iterator[Problem]:
+    """Say what keeps something from being a chart's ``input_schema``, or its ``output_schema``."""
     if schema is None or parser_of(schema) is not None:
         return
     if not isinstance(schema, Mapping):
         yield Problem(
             message=f"it is {type(schema).__name__}, neither a JSON Schema nor a model or an "
             "object with a parse method",
-            where="input_schema",
+            where=name,
         )
         return
     for problem in schema_problems(schema):
-        place = f"input_schema.{problem.where}" if problem.where else "input_schema"
+        place = f"{name}.{problem.where}" if problem.where else name
         yield Problem(message=problem.message, where=place, fix=problem.fix)
 
 

@@ -16,10 +16,11 @@ from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.errors import ChartError
-from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
+from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
+    from runbook_nb.chart.streaming import StreamEvent
     from runbook_nb.record.redact import Redact
     from runbook_nb.record.run import Run
     from runbook_nb.render.flowchart import Flowchart
@@ -80,7 +81,7 @@ class Limits:
     """What a run may use.
 
     Limits act between stages, and end an awaited stage in the middle; the error names the stage
-    that was running.
+    that was running. They count anew when a paused run goes on.
 
     Attributes
     ----------
@@ -88,6 +89,10 @@ class Limits:
         For the whole run.
     stage_seconds : float or None
         For one execution of one stage.
+    loops : int
+        How often the run may go back to one and the same stage. 1000 is upstream's number.
+    depth : int
+        How many charts may lie inside one another. 500 is upstream's number.
 
     Examples
     --------
@@ -97,8 +102,16 @@ class Limits:
 
     seconds: float | None = None
     stage_seconds: float | None = None
+    loops: int = 1000
+    depth: int = 500
 
     def __post_init__(self) -> None:
+        for name in ("loops", "depth"):
+            number: Any = getattr(self, name)
+            if type(number) is not int or number < 1:
+                raise ChartError(
+                    f"Limits({name}={number!r}) is not a whole number from 1", where=name
+                )
         for name in ("seconds", "stage_seconds"):
             value: Any = getattr(self, name)
             if value is not None and not (
@@ -129,11 +142,64 @@ class FunctionStage(Stage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Branch(FunctionStage):
-    """One way out of a decider: a stage and the word that routes to it."""
+class StreamingStage(FunctionStage):
+    """A stage that may give its text piece by piece, by ``scope.stream``."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausableStage(FunctionStage):
+    """A stage that may end in a question: its function's value, unless that is None.
+
+    The answer goes to ``resume``, in an execution of its own.
+    """
+
+    resume: StageFunction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubchartStage(Stage):
+    """A stage that runs another chart in a state of its own.
+
+    ``chart`` is a function that gives the chart where ``lazy``. ``inputs`` and ``outputs`` are
+    functions, or mappings of names to names.
+    """
+
+    chart: Chart | Callable[[], Chart]
+    lazy: bool = False
+    inputs: Any = None
+    outputs: Any = None
+    array_merge: str = "concat"
+    propagate_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One way out of a decider or selector, or one child of a fork.
+
+    ``route`` is the word that leads to it, ``loop_to`` the stage a decider's branch goes back to.
+    """
 
     route: str
+    stage: Stage
+    loop_to: str | None = None
     added: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of its stage."""
+        return self.stage.id
+
+    @property
+    def name(self) -> str:
+        """The name of its stage."""
+        return self.stage.name
+
+    @property
+    def description(self) -> str | None:
+        """The author's words."""
+        return self.stage.description
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +210,25 @@ class DeciderStage(Stage):
     judge: StageFunction | None = None
     branches: tuple[Branch, ...] = ()
     default: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkStage(Stage):
+    """A stage that runs all its branches at once, each on a view of its own of the state."""
+
+    branches: tuple[Branch, ...] = ()
+    into: str | None = None
+    merge: Any = None
+    fail_fast: bool = False
+    max_concurrency: int = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectorStage(ForkStage):
+    """A fork that runs those branches only that its rules, or its function, select."""
+
+    rules: RuleSet | None = None
+    judge: StageFunction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,30 +258,35 @@ class Chart(Immutable, Renderable):
         The author's words.
     input_schema : object or None
         JSON Schema of the run's input, or a pydantic model class.
+    output_schema : object or None
+        Likewise, of what the run gives.
+    output : callable or None
+        Makes what the run gives out of the final state.
+    loop_to : str or None
+        The stage that the run goes back to when the last stage has ended.
     """
 
     name: str
     stages: tuple[Stage, ...]
     description: str | None = None
     input_schema: Any = field(default=None)
+    output_schema: Any = field(default=None)
+    output: Callable[[Mapping[str, Any]], Any] | None = None
+    loop_to: str | None = None
 
     @cached_property
     def structure(self) -> Structure:
-        """The graph of the chart, branch templates included."""
-        nodes: list[StructureNode] = []
-        edges: list[StructureEdge] = []
-        groups: list[tuple[str, tuple[str, ...]]] = []
-        add_structure(self, "", nodes, edges, groups)
-        return Structure(
-            name=self.name, nodes=tuple(nodes), edges=tuple(edges), groups=tuple(groups)
-        )
+        """The graph of the chart, the charts inside it included."""
+        from runbook_nb.chart.layout import structure_of
+
+        return structure_of(self)
 
     @cached_property
     def _declined_ids(self) -> Mapping[str, str]:
         """The id that a ``declined`` branch gets at each decider that declares none."""
         deciders = [stage for stage in self.stages if isinstance(stage, DeciderStage)]
         taken = {stage.id for stage in self.stages}
-        taken |= {branch.id for stage in deciders for branch in stage.branches}
+        taken |= {branch.id for stage in self.stages for branch in branches_of(stage)}
         ids: dict[str, str] = {}
         for stage in deciders:
             if all(branch.route != DECLINED for branch in stage.branches):
@@ -211,9 +301,11 @@ class Chart(Immutable, Renderable):
         self,
         args: Mapping[str, Any] | None = None,
         *,
+        state: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
+        on_stream: Callable[[StreamEvent], Any] | None = None,
     ) -> Run:
         """Run the chart once.
 
@@ -222,17 +314,22 @@ class Chart(Immutable, Renderable):
         args : mapping, optional
             The input, held to ``input_schema`` and frozen; stages read it from ``scope.args``.
             With a pydantic model class it is what the model made of it.
+        state : mapping, optional
+            The state the first stage finds.
         limits : Limits, optional
-            Time the run may take.
+            What the run may use.
         redact : Redact, optional
             What must not be seen in anything that leaves the run.
         signal : Stop, optional
             Ends the run from outside when set.
+        on_stream : callable, optional
+            Hears each `StreamEvent` of the streaming stages, as it happens and unredacted. What
+            it raises is logged and changes nothing.
 
         Returns
         -------
         Run
-            With status ``ok``, or ``paused`` when a stage called `interrupt`.
+            With status ``ok``, or ``paused`` when a stage asked a question.
 
         Raises
         ------
@@ -253,20 +350,115 @@ class Chart(Immutable, Renderable):
         """
         from runbook_nb.chart.executor import execute
 
-        return await execute(self, args, limits=limits, redact=redact, signal=signal)
+        return await execute(
+            self,
+            args,
+            state=state,
+            limits=limits,
+            redact=redact,
+            signal=signal,
+            on_stream=on_stream,
+        )
 
     def run_sync(
         self,
         args: Mapping[str, Any] | None = None,
         *,
+        state: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
+        on_stream: Callable[[StreamEvent], Any] | None = None,
     ) -> Run:
         """Run the chart from synchronous code, also inside a running event loop; see `run`."""
         from runbook_nb._sync import run_sync
 
-        return run_sync(lambda: self.run(args, limits=limits, redact=redact, signal=signal))
+        return run_sync(
+            lambda: self.run(
+                args,
+                state=state,
+                limits=limits,
+                redact=redact,
+                signal=signal,
+                on_stream=on_stream,
+            )
+        )
+
+    async def resume(
+        self,
+        checkpoint: Mapping[str, Any],
+        answer: Any = None,
+        *,
+        limits: Limits | None = None,
+        redact: Redact | Mapping[str, Any] | None = None,
+        signal: Stop | None = None,
+        on_stream: Callable[[StreamEvent], Any] | None = None,
+    ) -> Run:
+        """Go on with a run that paused, in this process or another.
+
+        Parameters
+        ----------
+        checkpoint : mapping
+            ``run.checkpoint`` of the paused run, also after a trip through JSON.
+        answer : object
+            The answer to its question, as plain data.
+        limits, redact, signal, on_stream
+            As for `run`; a checkpoint carries none of them.
+
+        Returns
+        -------
+        Run
+            Of both parts: its walk begins where the first run began.
+
+        Raises
+        ------
+        CheckpointError
+            The checkpoint is damaged, or is of another chart; nothing has run.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> from runbook_nb.chart.scope import interrupt
+        >>> chart = flow_chart("gate", lambda s: interrupt(s, "restart?"), id="ask").build()
+        >>> run = chart.run_sync()
+        >>> run.status, chart.resume_sync(run.checkpoint, "yes").result
+        ('paused', 'yes')
+        """
+        from runbook_nb.chart.executor import go_on
+
+        return await go_on(
+            self,
+            checkpoint,
+            answer,
+            limits=limits,
+            redact=redact,
+            signal=signal,
+            on_stream=on_stream,
+        )
+
+    def resume_sync(
+        self,
+        checkpoint: Mapping[str, Any],
+        answer: Any = None,
+        *,
+        limits: Limits | None = None,
+        redact: Redact | Mapping[str, Any] | None = None,
+        signal: Stop | None = None,
+        on_stream: Callable[[StreamEvent], Any] | None = None,
+    ) -> Run:
+        """Go on with a paused run from synchronous code; see `resume`."""
+        from runbook_nb._sync import run_sync
+
+        return run_sync(
+            lambda: self.resume(
+                checkpoint,
+                answer,
+                limits=limits,
+                redact=redact,
+                signal=signal,
+                on_stream=on_stream,
+            )
+        )
 
     def describe(self) -> str:
         """Say in words what the chart does, stage by stage, for a reader or a model."""
@@ -290,76 +482,50 @@ class Chart(Immutable, Renderable):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Chart, (self.name, self.stages, self.description, self.input_schema))
+        return (
+            Chart,
+            (
+                self.name,
+                self.stages,
+                self.description,
+                self.input_schema,
+                self.output_schema,
+                self.output,
+                self.loop_to,
+            ),
+        )
+
+
+def branches_of(stage: Stage) -> tuple[Branch, ...]:
+    """Give the branches of a decider, a selector or a fork; nothing for other stages."""
+    return stage.branches if isinstance(stage, DeciderStage | ForkStage) else ()
+
+
+def rules_of(stage: Stage) -> RuleSet | None:
+    """Give the rule set a decider or selector declares."""
+    return stage.rules if isinstance(stage, DeciderStage | SelectorStage) else None
+
+
+def inner_chart(stage: Stage) -> Chart | None:
+    """Give the chart inside a stage, where it is known before a run."""
+    inner: Any = None
+    if isinstance(stage, SubchartStage):
+        inner = stage.chart
+    elif isinstance(stage, FanOutStage):
+        inner = stage.branch
+    return inner if isinstance(inner, Chart) else None
 
 
 def rules_by_key(chart: Chart, path: str) -> Iterator[tuple[str, RuleSet]]:
-    """Yield the rule set of every decider that declares one, by its key in the structure."""
+    """Yield the rule set of every stage that declares one, by its key in the structure."""
     for stage in chart.stages:
-        if isinstance(stage, DeciderStage) and stage.rules is not None:
-            yield f"{path}{stage.id}", stage.rules
-        elif isinstance(stage, FanOutStage) and isinstance(stage.branch, Chart):
-            yield from rules_by_key(stage.branch, f"{path}{stage.id}/")
-
-
-def add_structure(
-    chart: Chart,
-    path: str,
-    nodes: list[StructureNode],
-    edges: list[StructureEdge],
-    groups: list[tuple[str, tuple[str, ...]]],
-) -> tuple[str, list[str]]:
-    """Add a chart's nodes and edges; give the key of its first stage and the keys it ends in."""
-    ends: list[str] = []
-    first = ""
-    for stage in chart.stages:
-        key = f"{path}{stage.id}"
-        first = first or key
-        edges.extend(StructureEdge(source=end, target=key, kind="next") for end in ends)
-        if isinstance(stage, DeciderStage):
-            ends = _add_decider(stage, key, path, nodes, edges)
-        elif isinstance(stage, FanOutStage):
-            ends = _add_fan_out(stage, key, nodes, edges, groups)
-        else:
-            nodes.append(_node(stage, key, "stage"))
-            ends = [key]
-    return first, ends
-
-
-def _node(stage: Stage, key: str, kind: Any, **more: Any) -> StructureNode:
-    return StructureNode(
-        key=key,
-        id=stage.id,
-        name=stage.name,
-        kind=kind,
-        description=stage.description,
-        tags=stage.tags,
-        **more,
-    )
-
-
-def _add_decider(
-    stage: DeciderStage,
-    key: str,
-    path: str,
-    nodes: list[StructureNode],
-    edges: list[StructureEdge],
-) -> list[str]:
-    detail = {} if stage.rules is None else {"rules": f"{stage.rules.name} {stage.rules.version}"}
-    nodes.append(_node(stage, key, "decider", detail=detail))
-    default = default_route(stage)
-    ends = []
-    for branch in stage.branches:
-        branch_key = f"{path}{branch.id}"
-        nodes.append(
-            _node(
-                branch, branch_key, "branch", branch=branch.route, decider=key, added=branch.added
-            )
-        )
-        kind: Any = "default" if branch.route == default else "branch"
-        edges.append(StructureEdge(source=key, target=branch_key, kind=kind, label=branch.route))
-        ends.append(branch_key)
-    return ends
+        rules = rules_of(stage)
+        if rules is not None:
+            yield f"{path}{stage.id}", rules
+        for one in (stage, *(branch.stage for branch in branches_of(stage))):
+            inner = inner_chart(one)
+            if inner is not None:
+                yield from rules_by_key(inner, f"{path}{one.id}/")
 
 
 def default_route(stage: DeciderStage) -> str | None:
@@ -367,38 +533,6 @@ def default_route(stage: DeciderStage) -> str | None:
     if stage.rules is not None and stage.rules.default is not None:
         return stage.rules.default.branch
     return stage.default
-
-
-def _add_fan_out(
-    stage: FanOutStage,
-    key: str,
-    nodes: list[StructureNode],
-    edges: list[StructureEdge],
-    groups: list[tuple[str, tuple[str, ...]]],
-) -> list[str]:
-    built = isinstance(stage.branch, Chart)
-    nodes.append(
-        _node(
-            stage,
-            key,
-            "fan_out",
-            detail={
-                "into": stage.into,
-                "cap": stage.max_branches,
-                "max_concurrency": stage.max_concurrency,
-                **({"subject": stage.subject} if stage.subject is not None else {}),
-                "template": "built" if built else "unknown",
-            },
-        )
-    )
-    if not isinstance(stage.branch, Chart):
-        return [key]
-    inner_nodes: list[StructureNode] = []
-    first, ends = add_structure(stage.branch, f"{key}/", inner_nodes, edges, groups)
-    nodes.extend(inner_nodes)
-    groups.append((key, tuple(node.key for node in inner_nodes)))
-    edges.append(StructureEdge(source=key, target=first, kind="fan_out"))
-    return ends
 
 
 def as_items(found: Any, stage: Stage) -> Sequence[Any]:

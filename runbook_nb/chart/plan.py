@@ -7,10 +7,18 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from runbook_nb.chart.model import Branch, Chart, DeciderStage, FanOutStage, FunctionStage, Stage
+from runbook_nb.chart.layout import kind_of
+from runbook_nb.chart.model import (
+    Branch,
+    Chart,
+    DeciderStage,
+    FunctionStage,
+    Stage,
+    branches_of,
+    rules_of,
+)
 from runbook_nb.errors import ChartError
 from runbook_nb.record.log import Code, Log, StageRef
 
@@ -39,10 +47,12 @@ def _check_key(key: Any, ref: StageRef) -> None:
 
 
 class StagePlan:
-    """One stage ready to run."""
+    """One stage ready to run, in the chart it belongs to."""
 
     __slots__ = (
+        "_inner",
         "_log",
+        "args_code",
         "branches",
         "chart",
         "decisions",
@@ -50,6 +60,7 @@ class StagePlan:
         "fn",
         "has_functions",
         "judged",
+        "loop_to",
         "read_codes",
         "ref",
         "stage",
@@ -57,27 +68,38 @@ class StagePlan:
         "write_codes",
     )
 
-    def __init__(self, stage: Stage, log: Log, chart: Chart) -> None:
-        self.stage = stage
+    def __init__(
+        self,
+        stage: Stage,
+        log: Log,
+        chart: Chart,
+        path: str = "",
+        branch: Branch | None = None,
+    ) -> None:
+        #: Of the class that its kind says; the engine asks before it uses what only one class has.
+        self.stage: Any = stage
         self.chart = chart
         self._log = log
-        kind = _KINDS.get(type(stage), "stage")
-        self.ref = StageRef(stage.id, stage.name, kind)
+        self._inner: ChartPlan | None = None
+        kind = kind_of(stage)
+        if branch is not None and kind in _PLAIN:
+            kind = "branch"
+        self.ref = StageRef(stage.id, stage.name, kind, path)
+        self.loop_to = None if branch is None else branch.loop_to
         self.stage_code = log.number(Code("stage", self.ref))
+        self.args_code = log.number(Code("args", self.ref))
         self.read_codes = _KeyCodes(log, self.ref, "read")
         self.write_codes = _KeyCodes(log, self.ref, "write")
-        self.fn = stage.fn if isinstance(stage, FunctionStage) else None
+        self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
         #: Decision path -> the codes a decision by it appends: its reads, then itself.
         self.decisions: dict[Any, tuple[int, ...]] = {}
         self.judged: dict[Any, int] = {}
-        self.branches: dict[str, StagePlan] = {}
-        self.default: str | None = None
-        self.has_functions = False
-        if isinstance(stage, DeciderStage):
-            self.branches = {b.route: StagePlan(b, log, chart) for b in stage.branches}
-            self.default = stage.default
-            rules = () if stage.rules is None else stage.rules.rules
-            self.has_functions = any(not rule.is_filter for rule in rules)
+        self.branches = {
+            one.route: StagePlan(one.stage, log, chart, path, one) for one in branches_of(stage)
+        }
+        self.default = stage.default if isinstance(stage, DeciderStage) else None
+        rules = rules_of(stage)
+        self.has_functions = rules is not None and any(not r.is_filter for r in rules.rules)
 
     def code(self, kind: str, key: str | None = None) -> int:
         """Intern a code of this stage."""
@@ -97,27 +119,62 @@ class StagePlan:
         """Give the code of a decision whose reads were recorded when they were made."""
         found = self.judged.get(path)
         if found is None:
-            code = Code("decision", self.ref, None, self._log.same_path(path))
+            kind = "selection" if self.ref.kind == "selector" else "decision"
+            code = Code(kind, self.ref, None, self._log.same_path(path))
             found = self.judged[path] = self._log.number(code)
         return found
 
     def add_branch(self, branch: Branch) -> StagePlan:
         """Add a branch that the chart did not declare, for this run."""
-        plan = self.branches[branch.route] = StagePlan(branch, self._log, self.chart)
+        plan = StagePlan(branch.stage, self._log, self.chart, self.ref.path, branch)
+        self.branches[branch.route] = plan
         return plan
 
+    def inner(self, make: Any) -> ChartPlan:
+        """Give the plan of the chart mounted here; ``make`` gives the chart when first asked."""
+        if self._inner is None:
+            self._inner = ChartPlan(make(), self._log, f"{self.ref.key}/")
+        return self._inner
 
-_KINDS: dict[type, str] = {DeciderStage: "decider", FanOutStage: "fan_out", Branch: "branch"}
+
+#: Kinds that a branch's own kind says nothing about.
+_PLAIN: Final = ("stage", "streaming", "pausable")
 
 
-def plan_chart(chart: Chart, log: Log) -> Sequence[StagePlan]:
+class ChartPlan:
+    """A chart ready to run: its stages, where each stands, and where its end leads back to."""
+
+    __slots__ = ("chart", "loop_to", "loops", "places", "stages")
+
+    def __init__(self, chart: Chart, log: Log, path: str = "") -> None:
+        self.chart = chart
+        self.loop_to = chart.loop_to
+        self.stages = tuple(StagePlan(stage, log, chart, path) for stage in chart.stages)
+        self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
+        self.loops = chart.loop_to is not None or any(
+            branch.loop_to is not None for stage in chart.stages for branch in branches_of(stage)
+        )
+
+
+def plan_chart(chart: Chart, log: Log) -> ChartPlan:
     """Make a chart ready for a log.
 
     Examples
     --------
     >>> from runbook_nb.chart.builder import flow_chart
     >>> plan = plan_chart(flow_chart("c", print, id="a").build(), Log())
-    >>> plan[0].ref
-    StageRef(id='a', name='c', kind='stage')
+    >>> plan.stages[0].ref
+    StageRef(id='a', name='c', kind='stage', path='')
     """
-    return tuple(StagePlan(stage, log, chart) for stage in chart.stages)
+    return ChartPlan(chart, log)
+
+
+def plan_alone(plan: StagePlan) -> ChartPlan:
+    """Give one stage as a chart of its own: the child of a fork."""
+    alone = ChartPlan.__new__(ChartPlan)
+    alone.chart = plan.chart
+    alone.loop_to = None
+    alone.stages = (plan,)
+    alone.places = {}
+    alone.loops = False
+    return alone

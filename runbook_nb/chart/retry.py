@@ -26,14 +26,18 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
     """
     state, track = frame.state, frame.track
     attempt = 1
+    inherited = frame.inherited
     while True:
         before, codes, values = dict(state), len(track.codes), len(track.values)
+        if inherited is not None:
+            frame.inherited = set(inherited)
         scope = execution.scope(plan, frame)
         try:
             value = yield from execution.once(plan, fn, scope)
             return scope, value
         except Exception as error:
             scope.close()  # first of all: a thread may still be writing
+            execution.end_stream(scope, plan, track, complete=False)
             if attempt >= retry.attempts or not _worth_it(retry, error):
                 raise
             state.clear()

@@ -7,27 +7,64 @@ recorded state behind the log's back. When the stage ends its scope closes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runbook_nb._frozen import ATOMS, KEPT, FrozenDict, FrozenList, deep_merge, freeze, handed_out
+from runbook_nb._frozen import (
+    ATOMS,
+    KEPT,
+    FrozenDict,
+    FrozenList,
+    Immutable,
+    deep_merge,
+    freeze,
+    handed_out,
+    thaw,
+)
+from runbook_nb._json import encode
 from runbook_nb._text import MISSING, did_you_mean
-from runbook_nb.errors import ChartError, MissingKey, RunSignal, ScopeClosed
+from runbook_nb.errors import (
+    ChartError,
+    CheckpointError,
+    JsonError,
+    MissingKey,
+    RunSignal,
+    ScopeClosed,
+)
 
 if TYPE_CHECKING:
     from runbook_nb.chart.plan import StagePlan
-    from runbook_nb.record.log import Track
+    from runbook_nb.chart.streaming import Stream
+    from runbook_nb.record.log import FanOut, Track
 
 
 class InterruptSignal(RunSignal):
-    """Raised by `interrupt`: ends the run paused, also where a stage catches it."""
+    """Raised by `interrupt`: ends the run paused, also where a stage catches it.
+
+    Attributes
+    ----------
+    reason, expects, data : object
+        The question, what an answer should look like, what else was given with it.
+    place : object
+        Where the run goes on; filled in by the engine on the way out.
+    """
 
     run_status = "paused"
 
-    def __init__(self, reason: str, expects: Any) -> None:
+    def __init__(self, reason: str, expects: Any = None, data: Any = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.expects = expects
+        self.data = data
+        self.place: Any = None
+        #: Branches of one fan-out or fork that wait: index -> place inside the branch.
+        self.pending: dict[int, Any] | None = None
+
+    @property
+    def question(self) -> FrozenDict:
+        """What is asked, as it is recorded."""
+        return FrozenDict(reason=self.reason, expects=self.expects, data=self.data)
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
@@ -51,16 +88,72 @@ _CLOSED: Any = _Closed()
 class Frame:
     """What the stages of one chart execution share: its track, its state, its input, its place.
 
-    ``path`` is the structure key of the enclosing fan-outs, ending in a slash, or empty.
+    Attributes
+    ----------
+    track : Track
+    state : dict
+    args : FrozenDict
+    path : str
+        The structure key of the stage whose chart it is, ending in a slash, or empty.
+    base : mapping
+        The state it began with; a replay of its track begins there.
+    around : tuple of (Frame, FanOut, int) or None
+        The frame of the stage whose branch it is, and which.
+    depth, nested : int
+        How many charts lie around it, and how many tracks.
+    inherited : set of str or None
+        In the child of a fork, the keys whose value is still the parent's.
+    answers : tuple or None
+        Answers for the stage that goes on after a pause.
+    loops : dict or None
+        How often the chart went back to each stage.
+    looping : bool
+        Whether it, or a chart around it, may go back at all.
     """
 
-    __slots__ = ("args", "path", "state", "track")
+    __slots__ = (
+        "answers",
+        "args",
+        "around",
+        "base",
+        "depth",
+        "inherited",
+        "looping",
+        "loops",
+        "nested",
+        "path",
+        "state",
+        "track",
+    )
 
-    def __init__(self, track: Track, state: dict[str, Any], args: FrozenDict, path: str) -> None:
+    def __init__(
+        self,
+        track: Track,
+        state: dict[str, Any],
+        args: FrozenDict,
+        path: str,
+        base: Mapping[str, Any] | None,
+    ) -> None:
+        self.nested = 0
         self.track = track
         self.state = state
         self.args = args
         self.path = path
+        self.base = base
+        self.depth = 0
+        self.around: tuple[Frame, FanOut, int] | None = None
+        self.inherited: set[str] | None = None
+        self.answers: tuple[Any, ...] | None = None
+        self.loops: dict[str, int] | None = None
+        self.looping = False
+
+    @property
+    def prefix(self) -> str:
+        """What the runtime ids of its track begin with."""
+        if self.around is None:
+            return ""
+        frame, fan, index = self.around
+        return fan.path(frame.prefix, index)
 
 
 class Scope(Mapping[str, Any]):
@@ -79,7 +172,20 @@ class Scope(Mapping[str, Any]):
     {'seen': 2}
     """
 
-    __slots__ = ("_codes", "_data", "_growing", "_plan", "_values", "args", "stopped")
+    __slots__ = (
+        "_args",
+        "_codes",
+        "_data",
+        "_growing",
+        "_inherited",
+        "_looked",
+        "_plan",
+        "_values",
+        "answers",
+        "given",
+        "stopped",
+        "streaming",
+    )
 
     def __init__(self, frame: Frame, plan: StagePlan) -> None:
         self._data = frame.state
@@ -88,10 +194,27 @@ class Scope(Mapping[str, Any]):
         self._plan = plan
         #: Keys whose list this scope made by appending and has not handed out: it may grow.
         self._growing: set[str] = set()
-        #: The input of the run, or ``{"item", "index"}`` inside a branch; frozen.
-        self.args: Mapping[str, Any] = frame.args
+        self._args = frame.args
+        self._looked = False
+        self._inherited = frame.inherited
         #: The reason given to `stop`, in a one-element tuple, or the signal of `interrupt`.
         self.stopped: tuple[str | None] | InterruptSignal | None = None
+        #: Answers to the questions this execution asks first, and how many of them it had.
+        self.answers = frame.answers
+        self.given = 0
+        #: Where the tokens of a streaming stage go.
+        self.streaming: Stream | None = None
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The input of the run, frozen; ``{"item", "index"}`` inside a branch of a fan-out.
+
+        Looking at it is on the record, once per stage.
+        """
+        if not self._looked:
+            self._codes.append(self._plan.args_code)
+            self._looked = True
+        return self._args
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -131,6 +254,41 @@ class Scope(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._data)
 
+    def read(self, path: str, default: Any = MISSING) -> Any:
+        """Read a value inside another: ``scope.read("plan.hosts[0].name")``.
+
+        The read of the first key is on the record.
+
+        Parameters
+        ----------
+        path : str
+            Keys joined by dots, positions of lists in brackets. A key with a dot in its own name
+            is read by ``scope["a.b"]``.
+        default : object, optional
+            What to give where nothing is there; without it that is an error.
+
+        Raises
+        ------
+        MissingKey
+            Naming the part that is not there.
+        """
+        steps = path_steps(path)
+        found = self.get(str(steps[0]), MISSING)
+        for place, step in enumerate(steps[1:], 1):
+            if found is MISSING:
+                break
+            found = _inside(found, step)
+            if found is MISSING and default is MISSING:
+                raise MissingKey(
+                    f"stage {self._plan.ref.name!r} read {path!r}, and there is no "
+                    f"{steps[place]!r} in it",
+                    where=path,
+                    fix="use scope.read(path, default) where a part may be missing",
+                )
+        if found is MISSING:
+            return self[str(steps[0])] if default is MISSING else default
+        return found
+
     def facts_for_rules(self) -> tuple[dict[str, Any], Callable[[Iterable[str]], None]]:
         """Give rules the raw state to read and a function that records which keys they read."""
         if self._data is _CLOSED:
@@ -154,9 +312,23 @@ class Scope(Mapping[str, Any]):
         self._data[key] = value
         if self._growing:
             self._growing.discard(key)
+        if self._inherited:
+            self._inherited.discard(key)
 
-    def set(self, key: str, value: Any) -> None:
-        """Write a key (the same as ``scope[key] = value``, for use inside an expression)."""
+    def set(self, key: str, value: Any, *, secret: bool = False) -> None:
+        """Write a key (the same as ``scope[key] = value``, for use inside an expression).
+
+        Parameters
+        ----------
+        key : str
+        value : object
+        secret : bool
+            Hide what stands under this key in every view of the run, from its beginning to its
+            end and with no policy needed; deleting the key changes nothing about that.
+        """
+        if secret:
+            # Marked first: a value that cannot be recorded is told of in an error.
+            self._codes.append(self._plan.code("secret", key))
         self[key] = value
 
     def update(self, values: Mapping[str, Any]) -> None:
@@ -187,6 +359,9 @@ class Scope(Mapping[str, Any]):
         code = self._plan.code("update", key)
         partial = freeze(partial, key)
         merged = freeze(deep_merge(self._data.get(key), partial), key)
+        if self._inherited and key in self._inherited:
+            self[key] = merged
+            return
         self._codes.append(code)
         self._values.append(partial)
         self._data[key] = merged
@@ -203,6 +378,9 @@ class Scope(Mapping[str, Any]):
                 where=key,
                 fix="write the key as a list first",
             )
+        if self._inherited and key in self._inherited:
+            self[key] = FrozenList([*old, item])
+            return
         self._codes.append(code)
         self._values.append(item)
         if key in self._growing:
@@ -222,6 +400,8 @@ class Scope(Mapping[str, Any]):
         self._codes.append(self._plan.code("delete", key))
         del self._data[key]
         self._growing.discard(key)
+        if self._inherited:
+            self._inherited.discard(key)
 
     __delitem__ = delete
 
@@ -233,6 +413,28 @@ class Scope(Mapping[str, Any]):
         payload = freeze(payload, name)
         self._codes.append(code)
         self._values.append(payload)
+
+    def stream(self, token: str) -> None:
+        """Give a piece of the text of a streaming stage to whoever listens.
+
+        Raises
+        ------
+        ChartError
+            The stage is no streaming one, or the token is no text.
+        """
+        if self._data is _CLOSED:
+            _refuse()
+        if self.streaming is None:
+            raise ChartError(
+                f"stage {self._plan.ref.name!r} streams, and is no streaming stage",
+                where=self._plan.ref.id,
+                fix="add it with add_streaming",
+            )
+        if not isinstance(token, str):
+            raise ChartError(
+                f"a streamed token is a text, not {type(token).__name__}", where=self._plan.ref.id
+            )
+        self.streaming.token(token)
 
     def stop(self, reason: str | None = None) -> None:
         """End this chart after the present stage, as a success; the first reason counts.
@@ -260,10 +462,13 @@ class Scope(Mapping[str, Any]):
         return self is other
 
 
-def interrupt(scope: Scope, reason: str, expects: Any = None) -> NoReturn:
-    """Pause the run here for an answer from outside.
+def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) -> Any:
+    """Ask a question from outside, and give its answer.
 
-    The run ends with status ``paused`` and a JSON checkpoint that says what is being asked.
+    Where the answer is not known yet the run ends with status ``paused`` and a JSON checkpoint
+    that says what is being asked. When it goes on, the stage runs again from its top: what it had
+    written before the question was not kept, and this call gives the answer. A stage may ask more
+    than once.
 
     Parameters
     ----------
@@ -271,8 +476,8 @@ def interrupt(scope: Scope, reason: str, expects: Any = None) -> NoReturn:
         The scope of the stage that asks.
     reason : str
         The question.
-    expects : object, optional
-        What an answer should look like, as plain JSON data.
+    expects, data : object, optional
+        What an answer should look like; what the one who answers needs to know. Plain JSON data.
 
     Examples
     --------
@@ -287,25 +492,93 @@ def interrupt(scope: Scope, reason: str, expects: Any = None) -> NoReturn:
             f"interrupt needs the stage's scope first, not {type(scope).__name__}",
             fix='write rb.interrupt(scope, "the question")',
         )
+    if scope.answers is not None and scope.given < len(scope.answers):
+        scope.given += 1
+        return scope.answers[scope.given - 1]
+    signal = InterruptSignal(str(reason), question_part(expects, "expects"), None)
+    signal.data = question_part(data, "data")
     # Left with the scope too: a stage that catches everything must not swallow the question.
-    signal = scope.stopped = InterruptSignal(str(reason), freeze(expects, "expects"))
+    scope.stopped = signal
     raise signal
 
 
-def frozen_args(args: Mapping[str, Any] | None) -> FrozenDict:
-    """Freeze a run's input."""
+def question_part(value: Any, name: str) -> Any:
+    """Freeze a part of a question, which has to go through JSON.
+
+    Raises
+    ------
+    CheckpointError
+        It cannot.
+    """
+    try:
+        encode(thaw(freeze(value, name)))
+    except JsonError as error:
+        raise CheckpointError(
+            f"interrupt was given {name} that JSON cannot carry: {error}",
+            where=f"interrupt {name}",
+            fix="pass plain texts, numbers, lists and mappings",
+        ) from error
+    return freeze(value, name)
+
+
+_STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
+
+
+def path_steps(path: str) -> list[str | int]:
+    """Read a path such as ``a.b[3].c`` into its steps.
+
+    Raises
+    ------
+    ChartError
+        It is no path.
+
+    Examples
+    --------
+    >>> path_steps("rows[3].age")
+    ['rows', 3, 'age']
+    """
+    steps: list[str | int] = []
+    end = 0
+    for found in _STEP.finditer(str(path)):
+        if found.start() != end:
+            break
+        steps.append(int(found[1]) if found[1] is not None else found[2])
+        end = found.end()
+    if not steps or end != len(path) or isinstance(steps[0], int) or path.startswith("."):
+        raise ChartError(
+            f"{path!r} is no path",
+            where=str(path),
+            fix="write keys joined by dots, with positions in brackets: rows[3].age",
+        )
+    return steps
+
+
+def _inside(value: Any, step: str | int) -> Any:
+    if isinstance(step, int):
+        if isinstance(value, Sequence) and not isinstance(value, str) and step < len(value):
+            return value[step]
+        return MISSING
+    if isinstance(value, Mapping):
+        return value.get(step, MISSING)
+    if isinstance(value, Immutable) and not step.startswith("_"):
+        return getattr(value, step, MISSING)
+    return MISSING
+
+
+def frozen_args(args: Mapping[str, Any] | None, what: str = "input") -> FrozenDict:
+    """Freeze a run's input, or whatever else is given by name."""
     if args is None:
         return FrozenDict()
     if not isinstance(args, Mapping):
         raise ChartError(
-            f"the input of a run is a mapping of names to values, not {type(args).__name__}",
+            f"the {what} of a run is a mapping of names to values, not {type(args).__name__}",
             fix='pass {"name": value}',
         )
     names: list[Any] = list(args)
     strange = next((name for name in names if not isinstance(name, str)), None)
     if strange is not None:
         raise ChartError(
-            f"the input of a run has the name {strange!r}; names are texts",
+            f"the {what} of a run has the name {strange!r}; names are texts",
             fix=f"write {str(strange)!r}",
         )
     return FrozenDict({name: freeze(value, name) for name, value in args.items()})

@@ -1,4 +1,4 @@
-"""The structure of a run whose branch charts were made per item: known only afterwards.
+"""The structure of a run whose charts were made while it ran: known only afterwards.
 
 Chart layer.
 """
@@ -10,8 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from runbook_nb.chart.builder import declined_branch
-from runbook_nb.chart.model import Chart, add_structure
-from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
+from runbook_nb.chart.layout import Layout, branch_node
+from runbook_nb.chart.model import Chart
+from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge, StructureNode
+
+#: Edges that lead on from a stage to what follows it.
+_ONWARDS = ("next", "loop")
 
 
 def structure_with(
@@ -19,12 +23,12 @@ def structure_with(
     templates: Mapping[str, Mapping[Any, Chart]],
     undeclared: Iterable[tuple[str, str]],
 ) -> Structure:
-    """Give a chart's structure with what the run added: templates met, undeclared branches taken.
+    """Give a chart's structure with what the run added: charts made, undeclared branches taken.
 
-    Where a factory gave charts of different layouts, the template is their union.
+    Where charts of different layouts were made for one stage, the template is their union.
     """
     structure = chart.structure
-    # Outer fan-outs first: the inner ones live inside the templates they bring. All in an order of
+    # Outer stages first: the inner ones live inside the templates they bring. All in an order of
     # its own, so that who was first to be made does not show.
     for key in sorted(templates, key=lambda key: (key.count("/"), key)):
         if structure.node(key) is not None:
@@ -36,40 +40,41 @@ def structure_with(
 
 
 def _with_templates(structure: Structure, key: str, made: Iterable[Chart]) -> Structure:
-    nodes: list[StructureNode] = []
-    edges: list[StructureEdge] = []
-    groups: list[tuple[str, tuple[str, ...]]] = []
-    # Only what did not come from a template can follow the fan-out.
-    after = [e.target for e in structure.edges if e.source == key and e.kind == "next"]
+    head = structure.node(key)
+    kind: EdgeKind = "fan_out" if head is not None and head.kind == "fan_out" else "enter"
+    layout = Layout()
+    # Only what did not come from a template can follow the stage.
+    after = [(e.target, e.kind) for e in structure.edges if e.source == key and e.kind in _ONWARDS]
     for one in made:
-        first, ends = add_structure(one, f"{key}/", nodes, edges, groups)
-        edges.append(StructureEdge(source=key, target=first, kind="fan_out"))
-        edges.extend(
-            StructureEdge(source=end, target=target, kind="next")
+        first, ends = layout.add_chart(one, f"{key}/")
+        layout.edges.append(StructureEdge(source=key, target=first, kind=kind))
+        layout.edges.extend(
+            StructureEdge(source=end, target=target, kind=onwards)
             for end in ends
-            for target in after
+            for target, onwards in after
         )
     first_met: dict[str, StructureNode] = {}
-    for node in nodes:
+    for node in layout.nodes:
         first_met.setdefault(node.key, node)
     fresh = list(first_met.values())
     members: dict[str, dict[str, None]] = {name: dict.fromkeys(m) for name, m in structure.groups}
-    for name, inside in [*groups, (key, tuple(node.key for node in fresh))]:
+    for name, inside in [*layout.groups, (key, tuple(node.key for node in fresh))]:
         members.setdefault(name, {}).update(dict.fromkeys(inside))
-    for around in members.values():  # the fan-outs around it hold what it holds
+    for around in members.values():  # the charts around it hold what it holds
         if key in around:
             around.update(dict.fromkeys(node.key for node in fresh))
-    kept = [e for e in structure.edges if not (e.source == key and e.kind == "next")]
+    kept = [e for e in structure.edges if not (e.source == key and e.kind in _ONWARDS)]
     listed: list[StructureNode] = []
     for node in structure.nodes:
         listed.append(node)
         if node.key == key:
-            listed[-1] = replace(node, detail={**node.detail, "template": "per_item"})
+            template = "per_item" if kind == "fan_out" else "per_run"
+            listed[-1] = replace(node, detail={**node.detail, "template": template})
             listed.extend(fresh)
     return Structure(
         name=structure.name,
         nodes=tuple(listed),
-        edges=tuple(dict.fromkeys([*kept, *edges])),
+        edges=tuple(dict.fromkeys([*kept, *layout.edges])),
         groups=tuple((name, tuple(held)) for name, held in members.items()),
     )
 
@@ -82,23 +87,22 @@ def _with_branch(structure: Structure, decider: str, branch_id: str) -> Structur
     key = f"{decider[: len(decider) - len(owner.id)]}{branch.id}"
     if structure.node(key) is not None:  # another layout of the same fan-out declares it
         return structure
-    node = StructureNode(
-        key=key,
-        id=branch.id,
-        name=branch.name,
-        kind="branch",
-        branch=branch.route,
-        decider=decider,
-        added=True,
-    )
+    node = branch_node(branch, key, decider)
     siblings = {n.key for n in structure.nodes if n.decider == decider}
-    following = [e.target for e in structure.edges if e.source in siblings and e.kind == "next"]
+    inside = {n for head, held in structure.groups if head in siblings for n in held}
+    following = [
+        e.target
+        for e in structure.edges
+        if e.kind == "next" and e.source in siblings | inside and e.target not in inside
+    ]
     edges = (
         *structure.edges,
         StructureEdge(source=decider, target=key, kind="branch", label=branch.route),
         *(StructureEdge(source=key, target=t, kind="next") for t in dict.fromkeys(following)),
     )
-    place = 1 + max(i for i, n in enumerate(structure.nodes) if n.key in (decider, *siblings))
+    place = 1 + max(
+        i for i, n in enumerate(structure.nodes) if n.key in (decider, *siblings, *inside)
+    )
     groups = tuple(
         (group, (*members, key) if decider in members else members)
         for group, members in structure.groups

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -25,6 +25,12 @@ class ThreadScope(Scope):
         self.lock = threading.RLock()
         super().__init__(frame, plan)
 
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The input of the run; see `Scope.args`."""
+        with self.lock:
+            return super().args
+
 
 def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
@@ -37,7 +43,7 @@ def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name in (
     *("__getitem__", "get", "__contains__", "__iter__", "__len__", "facts_for_rules"),
-    *("_note_reads", "__setitem__", "merge", "append", "delete", "__delitem__", "emit"),
+    *("_note_reads", "__setitem__", "set", "merge", "append", "delete", "__delitem__", "emit"),
     *("stop", "close"),
 ):
     setattr(ThreadScope, _name, _locked(getattr(Scope, _name)))

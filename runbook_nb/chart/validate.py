@@ -6,19 +6,25 @@ Chart layer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.model import (
     MAX_NESTING,
-    Branch,
     Chart,
     DeciderStage,
     FanOutStage,
+    ForkStage,
     FunctionStage,
+    PausableStage,
     Retry,
+    SelectorStage,
     Stage,
+    StreamingStage,
+    SubchartStage,
+    branches_of,
+    inner_chart,
 )
 from runbook_nb.errors import Problem
 
@@ -30,7 +36,7 @@ _GENERATOR, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x100, 0x200
 _ID = re.compile(rf"[^\s{RESERVED}]([^{RESERVED}\n\r\t]*[^\s{RESERVED}])?")
 
 
-def check_chart(name: str, stages: Sequence[Stage]) -> list[Problem]:
+def check_chart(name: str, stages: Sequence[Stage], loop_to: Any = None) -> list[Problem]:
     """Find everything that keeps a chart from being built.
 
     Examples
@@ -41,13 +47,31 @@ def check_chart(name: str, stages: Sequence[Stage]) -> list[Problem]:
     """
     problems = list(_check_name(name))
     seen: dict[str, str] = {}
+    earlier: list[str] = []
     for stage in stages:
         problems.extend(_check_stage(stage, seen))
+        earlier.append(str(stage.id))
         if isinstance(stage, DeciderStage):
             problems.extend(_check_decider(stage, seen))
+        elif isinstance(stage, ForkStage):
+            problems.extend(_check_fork(stage, seen))
         elif isinstance(stage, FanOutStage):
             problems.extend(_check_fan_out(stage))
+        for branch in branches_of(stage):
+            if branch.loop_to is not None:
+                problems.extend(_check_loop(branch.loop_to, repr(branch.id), earlier))
+    if loop_to is not None:
+        problems.extend(_check_loop(loop_to, f"loop_to({loop_to!r})", earlier))
     return problems
+
+
+def _check_loop(target: Any, where: str, earlier: Sequence[str]) -> Iterator[Problem]:
+    if target not in earlier:
+        yield Problem(
+            message=f"goes back to {target!r}, which is no stage of the chart before it",
+            where=where,
+            fix=did_you_mean(str(target), earlier) or f"its stages are {listed(list(earlier))}",
+        )
 
 
 def is_text(value: Any) -> bool:
@@ -71,7 +95,7 @@ def yields(fn: Any) -> bool:
 
 
 def nesting(chart: Chart) -> int:
-    """Count how deep the fan-outs of a chart nest, templates known at build only.
+    """Count how deep charts nest in a chart, those known at build only.
 
     Examples
     --------
@@ -79,13 +103,14 @@ def nesting(chart: Chart) -> int:
     >>> nesting(flow_chart("c", print, id="a").build())
     0
     """
-    inner = [
-        stage.branch
+    stages = [
+        one
         for stage in chart.stages
-        if isinstance(stage, FanOutStage) and isinstance(stage.branch, Chart)
+        for one in (stage, *(branch.stage for branch in branches_of(stage)))
     ]
-    fans = any(isinstance(stage, FanOutStage) for stage in chart.stages)
-    return max((1 + nesting(branch) for branch in inner), default=int(fans))
+    inner = [chart for chart in map(inner_chart, stages) if chart is not None]
+    holds = any(isinstance(stage, FanOutStage | SubchartStage) for stage in stages)
+    return max((1 + nesting(chart) for chart in inner), default=int(holds))
 
 
 def _is_count(value: Any) -> bool:
@@ -132,6 +157,12 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
             where=where,
             fix="return a value instead of yielding",
         )
+    if isinstance(stage, PausableStage):
+        yield from _check_function(stage.resume, "resume", where)
+    if isinstance(stage, StreamingStage) and not is_text(stage.stream):
+        yield Problem(message=f"stream is {stage.stream!r}, not a text", where=where)
+    if isinstance(stage, SubchartStage):
+        yield from _check_subchart(stage, where)
     retry: Any = stage.retry
     if retry is not None and not isinstance(retry, Retry):
         yield Problem(message=f"retry is {retry!r}", where=where, fix="write rb.Retry(attempts=3)")
@@ -139,6 +170,117 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
     if description is not None and not isinstance(description, str):
         yield Problem(message=f"the description is {description!r}, not a text", where=where)
     yield from _check_tags(stage, where)
+
+
+def _check_function(fn: Any, name: str, where: str) -> Iterator[Problem]:
+    if not callable(fn):
+        yield Problem(message=f"{name} is {fn!r}, which cannot be called", where=where)
+    elif yields(fn):
+        yield Problem(message=f"{name} is a generator: its body would never run", where=where)
+
+
+def _check_subchart(stage: SubchartStage, where: str) -> Iterator[Problem]:
+    chart: Any = stage.chart
+    if stage.lazy:
+        if not callable(chart) or isinstance(chart, Chart):
+            yield Problem(
+                message=f"a lazy chart is a function that gives it, not {type(chart).__name__}",
+                where=where,
+                fix="write lambda: chart, or leave out lazy",
+            )
+    elif not isinstance(chart, Chart):
+        fix = "call .build() on it" if hasattr(chart, "build") else "pass a built chart"
+        yield Problem(
+            message=f"the chart is {type(chart).__name__}, not a built chart", where=where, fix=fix
+        )
+    elif nesting(chart) >= MAX_NESTING:
+        yield Problem(
+            message=f"its charts nest {nesting(chart)} deep; the most is {MAX_NESTING}",
+            where=where,
+        )
+    for name in ("inputs", "outputs"):
+        mapping = getattr(stage, name)
+        if mapping is None or callable(mapping):
+            continue
+        if not isinstance(mapping, Mapping) or not all(
+            is_text(key) and is_text(value) for key, value in mapping.items()
+        ):
+            yield Problem(
+                message=f"{name} is {mapping!r}, neither a function nor a mapping of names",
+                where=where,
+                fix='write {"inner name": "key here"} for inputs, the other way for outputs',
+            )
+    if stage.array_merge not in ("concat", "replace"):
+        yield Problem(
+            message=f"array_merge is {stage.array_merge!r}, neither 'concat' nor 'replace'",
+            where=where,
+        )
+    if stage.retry is not None:
+        yield Problem(
+            message="a chart is not tried again as a whole",
+            where=where,
+            fix="give retry to the stages inside",
+        )
+    if stage.blocking:
+        yield Problem(
+            message="a chart is not blocking as a whole",
+            where=where,
+            fix="give blocking to the stages inside",
+        )
+
+
+def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
+    where = repr(stage.id)
+    if isinstance(stage, SelectorStage):
+        yield from _check_judge(stage, where, "rb.select(…)")
+    word = "selector" if isinstance(stage, SelectorStage) else "fork"
+    if not stage.branches:
+        yield Problem(message=f"a {word} needs at least one branch", where=where)
+    routes: set[str] = set()
+    for branch in stage.branches:
+        if branch.route in routes:
+            yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
+        routes.add(branch.route)
+        yield from _check_stage(branch.stage, seen)
+    if isinstance(stage, SelectorStage):
+        yield from _check_targets(stage, routes, where)
+    if stage.into is not None and not is_text(stage.into):
+        yield Problem(message=f"into is {stage.into!r}, not a state key", where=where)
+    merge = stage.merge
+    if merge is not None and merge != "keys" and not callable(merge):
+        yield Problem(
+            message=f"merge is {merge!r}, neither 'keys' nor a function",
+            where=where,
+            fix="write merge='keys', or merge=function(scope, slots)",
+        )
+    if not _is_count(stage.max_concurrency):
+        yield Problem(
+            message=f"max_concurrency is {stage.max_concurrency!r}, not a whole number from 1",
+            where=where,
+        )
+
+
+def _check_judge(stage: Any, where: str, what: str) -> Iterator[Problem]:
+    judge: Any = stage.judge
+    word = "selector" if isinstance(stage, SelectorStage) else "decider"
+    if (stage.rules is None) == (judge is None):
+        yield Problem(
+            message=f"a {word} judges by exactly one of rules= and judge=",
+            where=where,
+            fix=f"give the rule set, or a function of the scope that returns {what}",
+        )
+    elif judge is not None and not callable(judge):
+        yield Problem(
+            message=f"judge is {judge!r}, which cannot be called",
+            where=where,
+            fix="a RuleSet goes in as rules=",
+        )
+    elif yields(judge):
+        yield Problem(
+            message="judge is a generator: its body would never run",
+            where=where,
+            fix="return the decision instead of yielding",
+        )
 
 
 def _check_tags(stage: Stage, where: str) -> Iterator[Problem]:
@@ -153,25 +295,7 @@ def _check_tags(stage: Stage, where: str) -> Iterator[Problem]:
 
 def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Problem]:
     where = repr(stage.id)
-    judge: Any = stage.judge
-    if (stage.rules is None) == (judge is None):
-        yield Problem(
-            message="a decider judges by exactly one of rules= and judge=",
-            where=where,
-            fix="give the rule set, or a function of the scope that returns rb.decide(…)",
-        )
-    elif judge is not None and not callable(judge):
-        yield Problem(
-            message=f"judge is {judge!r}, which cannot be called",
-            where=where,
-            fix="a RuleSet goes in as rules=",
-        )
-    elif yields(judge):
-        yield Problem(
-            message="judge is a generator: its body would never run",
-            where=where,
-            fix="return the decision instead of yielding",
-        )
+    yield from _check_judge(stage, where, "rb.decide(…)")
     declared = [branch for branch in stage.branches if not branch.added]
     if not declared:
         yield Problem(message="a decider needs at least one branch", where=where)
@@ -180,7 +304,7 @@ def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Proble
         if branch.route in routes:
             yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
         routes.add(branch.route)
-        yield from _check_branch(branch, seen)
+        yield from _check_stage(branch.stage, seen)
     if stage.default is not None and stage.default not in routes:
         yield Problem(
             message=f"the default {stage.default!r} is no branch of this decider",
@@ -190,11 +314,9 @@ def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Proble
     yield from _check_targets(stage, routes, where)
 
 
-def _check_branch(branch: Branch, seen: dict[str, str]) -> Iterator[Problem]:
-    yield from _check_stage(branch, seen)
-
-
-def _check_targets(stage: DeciderStage, routes: set[str], where: str) -> Iterator[Problem]:
+def _check_targets(
+    stage: DeciderStage | SelectorStage, routes: set[str], where: str
+) -> Iterator[Problem]:
     if stage.rules is None:
         return
     branches = getattr(stage.rules, "branches", None)
@@ -205,11 +327,15 @@ def _check_targets(stage: DeciderStage, routes: set[str], where: str) -> Iterato
             fix='write rules=rb.RuleSet("name", "v1", rules=[…], default=…)',
         )
         return
+    word = "decider"
+    if isinstance(stage, SelectorStage):
+        # What cannot be read selects nothing, and there is no default.
+        word, branches = "selector", tuple(dict.fromkeys(r.then for r in stage.rules.rules))
     for target in branches:
         if target not in routes:
             yield Problem(
                 message=f"rule set {stage.rules.name!r} routes to {target!r}, "
-                "which is no branch of this decider",
+                f"which is no branch of this {word}",
                 where=where,
                 fix=did_you_mean(target, routes) or f'add .branch("{target}", …)',
             )
@@ -238,7 +364,7 @@ def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
         )
     if isinstance(branch, Chart) and nesting(branch) >= MAX_NESTING:
         yield Problem(
-            message=f"its branch nests fan-outs {nesting(branch)} deep; the most is {MAX_NESTING}",
+            message=f"its branch nests charts {nesting(branch)} deep; the most is {MAX_NESTING}",
             where=where,
         )
     for name in ("max_branches", "max_concurrency"):

@@ -1,65 +1,231 @@
-"""What a paused run leaves behind: JSON that says what is asked and where the run stands.
+"""What a paused run leaves behind: JSON that says what is asked, and from which it goes on.
 
-Record layer. A checkpoint holds real values, because the run must be able to go on from it; it is
-for the one who answers, never a served view.
+Record layer. A checkpoint holds real values and the whole record so far, because the run must be
+able to go on from it in another process; it is for the one who answers, never a served view. It
+is read as something a stranger may have written: what does not fit is refused before anything
+runs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict, thaw
-from runbook_nb._json import WireReport, encode, to_wire
-from runbook_nb.errors import CheckpointError, JsonError
+from runbook_nb._ids import digest
+from runbook_nb._json import canonical
+from runbook_nb.errors import CheckpointError
+from runbook_nb.record.log import Log
+from runbook_nb.record.places import Place
+from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
+    from runbook_nb.record.written import LogReader, LogWriter
 
 #: Written into every checkpoint.
-CHECKPOINT_FORMAT: Final = "runbook_nb/checkpoint/1"
+CHECKPOINT_FORMAT: Final = "runbook_nb/checkpoint/2"
 
 
-def make_checkpoint(run: Run) -> dict[str, Any]:
+class Resumed(NamedTuple):
+    """What a run goes on from.
+
+    Attributes
+    ----------
+    log : Log
+    args, initial : FrozenDict
+        The run's input, and the state its first stage found.
+    place : Place
+        Where it stands.
+    undeclared : tuple of (str, str)
+        Branches taken that the chart did not declare.
+    structure : str
+        Digest of the chart's structure.
+    """
+
+    log: Log
+    args: FrozenDict
+    initial: FrozenDict
+    place: Place
+    undeclared: tuple[tuple[str, str], ...]
+    structure: str
+
+
+def structure_digest(structure: Structure) -> str:
+    """Tell charts apart by their stages and edges.
+
+    Examples
+    --------
+    >>> structure_digest(Structure(name="c", nodes=()))[:8]
+    'sha-256:'
+    """
+    return digest(canonical(structure.to_dict()))
+
+
+def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     """Make the checkpoint of a paused run.
 
     Parameters
     ----------
     run : Run
         With status ``paused``.
+    resumed : Resumed
+        What it goes on from.
 
     Returns
     -------
     dict
-        ``{format, procedure, paused_at, pause, args, state, steps_executed, fan_outs}``; plain
-        JSON. Dates, sets and the like in the state are written as JSON text; ``converted`` lists
-        the type names of values that could not be carried at all, with how often.
+        ``{format, procedure, structure, paused_at, pause, state, steps_executed, fan_outs, args,
+        initial, place, undeclared, record}``; plain JSON. ``state`` and ``fan_outs`` are for the
+        reader; the run goes on from the ``record``.
 
     Raises
     ------
     CheckpointError
-        When the question itself cannot be written as JSON.
+        The state, the input or the record holds a value that JSON cannot carry; the message
+        names it.
     """
-    args, state, _ = run.raw
-    pause = thaw(run.raw_pause)
-    for name, value in pause.items():
-        try:
-            encode(value)
-        except JsonError as error:
-            raise CheckpointError(
-                f"interrupt was given a {name} that JSON cannot carry: {error}",
-                where=f"interrupt {name}",
-                fix="pass plain texts, numbers, lists and mappings",
-            ) from error
-    place = run.raw_ended_at or FrozenDict()
-    report = WireReport()
+    from runbook_nb.record.written import LogWriter
+
+    writer = LogWriter(resumed.log)
+    _, state, _ = run.raw
+    at = run.raw_ended_at or FrozenDict()
     return {
         "format": CHECKPOINT_FORMAT,
         "procedure": run.name,
-        "paused_at": {name: place.get(name) for name in ("stage", "stage_id", "runtime_stage_id")},
-        "pause": pause,
-        "args": to_wire(args, report),
-        "state": to_wire(state, report),
+        "structure": resumed.structure,
+        "paused_at": {name: at.get(name) for name in ("stage", "stage_id", "runtime_stage_id")},
+        "pause": thaw(run.raw_pause),
+        "state": writer.value(state, "state"),
         "steps_executed": run.steps_executed,
         "fan_outs": [counts.to_dict() for counts in run.fan_outs],
-        "converted": dict(report.replaced),
+        "args": writer.value(resumed.args, "args"),
+        "initial": writer.value(resumed.initial, "initial"),
+        "place": _written_place(resumed.place, writer),
+        "undeclared": [list(pair) for pair in resumed.undeclared],
+        "record": writer.log(),
     }
+
+
+def _written_place(place: Place, writer: LogWriter) -> dict[str, Any]:
+    return {
+        "levels": [[at, route] for at, route in place.levels],
+        "kind": place.kind,
+        "answers": [writer.value(answer, "answer") for answer in place.answers],
+        "loops": [dict(counts) for counts in place.loops],
+        "question": thaw(place.question),
+        "pending": {
+            str(index): _written_place(inner, writer) for index, inner in place.pending.items()
+        },
+    }
+
+
+def read_checkpoint(
+    checkpoint: Any, structure: Structure, name: str, rules: Iterable[Any] = ()
+) -> Resumed:
+    """Read a checkpoint back, for a chart of a structure and a name.
+
+    Raises
+    ------
+    CheckpointError
+        It is damaged, of another version, or of another chart.
+    """
+    from runbook_nb.record.written import LogReader
+
+    if not isinstance(checkpoint, Mapping):
+        raise _bad(f"it is {type(checkpoint).__name__}, not a mapping", "checkpoint")
+    if checkpoint.get("format") != CHECKPOINT_FORMAT:
+        raise _bad(f"its format is {checkpoint.get('format')!r}", "format")
+    if checkpoint.get("structure") != structure_digest(structure):
+        raise CheckpointError(
+            f"the checkpoint is of {checkpoint.get('procedure')!r} as it was when it paused, and "
+            f"chart {name!r} has other stages",
+            code="other_chart",
+            where="structure",
+            fix="resume with the chart that paused",
+        )
+    reader = LogReader(_mapping(checkpoint, "record"), rules)
+    args = reader.value(checkpoint.get("args"), "args")
+    initial = reader.value(checkpoint.get("initial"), "initial")
+    for part, value in (("args", args), ("initial", initial)):
+        if not isinstance(value, dict):
+            raise _bad(f"it is {type(value).__name__}, not a mapping", part)
+    pairs = checkpoint.get("undeclared", [])
+    if not isinstance(pairs, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        for pair in pairs
+    ):
+        raise _bad("it is no list of pairs of texts", "undeclared")
+    return Resumed(
+        reader.log,
+        FrozenDict(args),
+        FrozenDict(initial),
+        _read_place(_mapping(checkpoint, "place"), reader, 0),
+        tuple((pair[0], pair[1]) for pair in pairs),
+        structure_digest(structure),
+    )
+
+
+def _read_place(written: Mapping[str, Any], reader: LogReader, depth: int) -> Place:
+    levels, kind = written.get("levels"), written.get("kind")
+    if depth > 100:
+        raise _bad("its branches nest more than 100 deep", "place")
+    if not isinstance(levels, list) or not levels or not all(map(_is_level, levels)):
+        raise _bad("its levels are no list of [stage, branch]", "place.levels")
+    if kind not in ("ask", "question", "branches"):
+        raise _bad(f"its kind is {kind!r}", "place.kind")
+    answers, loops = written.get("answers", []), written.get("loops", [])
+    if not isinstance(answers, list):
+        raise _bad("its answers are no list", "place.answers")
+    if not isinstance(loops, list) or not all(map(_is_counts, loops)):
+        raise _bad("its loops are no list of counts", "place.loops")
+    pending = written.get("pending", {})
+    if not isinstance(pending, Mapping) or not all(str(key).isdigit() for key in pending):
+        raise _bad("its branches are no mapping of numbers", "place.pending")
+    if (kind == "branches") != bool(pending):
+        raise _bad("it waits for branches and names none, or the other way round", "place.pending")
+    asked = written.get("question")
+    if not isinstance(asked, Mapping) or set(asked) != {"reason", "expects", "data"}:
+        raise _bad("it holds no question", "place.question")
+    return Place(
+        levels=tuple((level[0], level[1]) for level in levels),
+        kind=kind,
+        answers=tuple(reader.value(answer, "place.answers") for answer in answers),
+        loops=tuple(FrozenDict(counts) for counts in loops),
+        pending={
+            int(index): _read_place(_mapping(pending, index), reader, depth + 1)
+            for index in pending
+        },
+        question=reader.plain(asked, "place.question"),
+    )
+
+
+def _is_level(level: Any) -> bool:
+    return (
+        isinstance(level, list)
+        and len(level) == 2
+        and type(level[0]) is int
+        and (level[1] is None or isinstance(level[1], str))
+    )
+
+
+def _is_counts(counts: Any) -> bool:
+    return isinstance(counts, Mapping) and all(
+        isinstance(key, str) and type(count) is int and count >= 0 for key, count in counts.items()
+    )
+
+
+def _mapping(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = holder.get(name)
+    if not isinstance(found, Mapping):
+        raise _bad(f"it is {type(found).__name__}, not a mapping", name)
+    return found
+
+
+def _bad(why: str, where: str) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint cannot be read at {where}: {why}",
+        code="bad_checkpoint",
+        where=where,
+        fix="pass run.checkpoint as it was given, or as it came out of JSON",
+    )

@@ -100,7 +100,7 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
     """
     within = walk.redactor.text(template_path(walk.only))
     text = walk.redactor.text
-    decisions = {f"{within}{text(m.stage.id)}": m.decision for m in walk.own_decisions()}
+    decisions = {f"{within}{text(m.stage.key)}": m.decision for m in walk.own_decisions()}
     return _Drawer(
         walk.structure,
         overlay,

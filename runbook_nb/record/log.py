@@ -21,11 +21,28 @@ if TYPE_CHECKING:
 
 
 class StageRef(NamedTuple):
-    """Which stage something happened in: its builder id, its name, its kind."""
+    """Which stage something happened in.
+
+    Attributes
+    ----------
+    id, name : str
+        The builder's id and display name.
+    kind : str
+        One of the node kinds of a structure.
+    path : str
+        The mounts around the stage inside its own track, each ending in a slash; empty at the
+        track's own level.
+    """
 
     id: str
     name: str
     kind: str
+    path: str = ""
+
+    @property
+    def key(self) -> str:
+        """The id under the path of its mounts."""
+        return f"{self.path}{self.id}"
 
 
 class Code(NamedTuple):
@@ -51,11 +68,21 @@ WIDTHS: Final[dict[str, int]] = {
     "append": 1,  # the item appended
     "emit": 1,  # the payload
     "decision": -1,  # the actual values of the conditions tried
+    "selection": -1,  # likewise, of a selector
     "choice": 1,  # what a decider answered that named a branch without evidence
+    "choices": 1,  # the ids a selector answered that named branches without evidence
     "route": 0,  # the decider's own default, taken because the decision before it named none
-    "fan_out": 1,  # the FanOut
+    "fan_out": 1,  # the FanOut: of a fan-out, of a fork, or of what a selector selected
+    "enter": 1,  # a mounted chart begins; what was mapped into it is its input and first state
+    "received": 0,  # one key of what was mapped in
+    "leave": 0,  # a mounted chart ended; the key says how
+    "loop": 1,  # back to the stage named by the key, for which pass beyond the first
     "stop": 1,  # the reason, or None
-    "pause": 1,  # {reason, expects}
+    "pause": 1,  # {reason, expects, data}
+    "resume": 1,  # the answer; the execution that follows goes on with it
+    "streamed": 1,  # {stream, tokens, text, complete}
+    "args": 0,  # the stage looked at the run's input
+    "secret": 0,  # the key is secret from here on
     "retry": 1,  # {attempt, attempts, error}
     "error": 1,  # the described error
     "ended": 1,  # the described error that ended the run between stages; the stage is the next
@@ -73,8 +100,16 @@ ROW_TYPES: Final[dict[str, tuple[str, int]]] = {
     "emit": ("emit", 1),
     "decision": ("condition", 1),
     "choice": ("condition", 1),
+    "selection": ("selector", 0),
+    "choices": ("selector", 0),
+    "enter": ("subflow", 0),
+    "received": ("step", 1),
+    "leave": ("subflow", 0),
+    "loop": ("loop", 0),
     "stop": ("break", 0),
     "pause": ("pause", 0),
+    "resume": ("resume", 0),
+    "streamed": ("step", 1),
     "retry": ("retry", 1),
     "error": ("error", 0),
     "ended": ("error", 0),
@@ -94,11 +129,13 @@ class Shape:
 class Track:
     """One sequence of codes with its values, open for appending while its chart runs."""
 
-    __slots__ = ("codes", "values")
+    __slots__ = ("codes", "counted", "values")
 
     def __init__(self) -> None:
         self.codes: list[int] = []
         self.values: list[Any] = []
+        #: How many codes were looked through for executed stages, and how many there were.
+        self.counted = (0, 0)
 
     def add(self, code: int, *values: Any) -> None:
         """Append one code with the values that go with it."""
@@ -111,9 +148,15 @@ OK: Final = 1
 FAILED: Final = 2
 STATUS_WORDS: Final = ("not_reached", "ok", "failed")
 
+#: What branches are of: the items of a fan-out, the children of a fork, what was selected.
+FORMS: Final = ("fan_out", "fork", "selection")
+
 
 class FanOut:
     """The branches of one execution of a fan-out, in item order.
+
+    The branches of a fork, and those a selector selected, are kept the same way; their items are
+    the words of the branches.
 
     Attributes
     ----------
@@ -126,14 +169,21 @@ class FanOut:
     into, subject : str or None
         State key the slots went to; key of an item that names its subject.
     execution : int
-        Which executed stage of its track it is, from 0.
+        Which executed stage of its track it is, counted as in that stage's id.
+    form : str
+        One of `FORMS`.
+    bases : array of int or None
+        Where the executions of each branch begin to count: on a later visit in a loop they go on
+        from the visit before.
     statuses : bytearray
         One of `NOT_REACHED`, `OK`, `FAILED` per item.
     """
 
     __slots__ = (
+        "bases",
         "cap",
         "execution",
+        "form",
         "into",
         "items",
         "log",
@@ -153,10 +203,14 @@ class FanOut:
         items: Sequence[Any],
         *,
         cap: int,
-        into: str,
-        subject: str | None,
+        into: str | None,
+        subject: str | None = None,
         execution: int = 0,
+        form: str = "fan_out",
+        bases: array[int] | None = None,
     ) -> None:
+        self.form = form
+        self.bases = bases
         self.execution = execution
         self.log = log
         self.stage = stage
@@ -180,8 +234,39 @@ class FanOut:
         if note is not None:
             self.notes[index] = note
 
+    def reopen(self, index: int) -> Track:
+        """Take a branch that paused out again, to go on with it."""
+        track = Track()
+        shape = self.shape(index)
+        if shape is not None:
+            start = self.offsets[index]
+            track.codes.extend(shape.codes)
+            track.values.extend(self.values[start : start + self.log.width_of(shape.codes)])
+        self.notes.pop(index, None)
+        return track
+
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def is_fan_out(self) -> bool:
+        """Whether its branches are of items, each in a chart of its own."""
+        return self.form == "fan_out"
+
+    def base(self, index: int) -> int:
+        """Give the number that the executions of a branch begin with."""
+        return 0 if self.bases is None else self.bases[index]
+
+    def path(self, prefix: str, index: int) -> str:
+        """Give the path that the ids inside a branch begin with.
+
+        The children of a fork are stages of the chart the fork is in, so they add nothing to it.
+        """
+        return f"{prefix}{self.stage.key}~{index}/" if self.is_fan_out else prefix
+
+    def template(self, prefix: str) -> str:
+        """Give what the structure's keys inside a branch begin with."""
+        return f"{prefix}{self.stage.key}/" if self.is_fan_out else prefix
 
     def shape(self, index: int) -> Shape | None:
         """Give the shape of a branch, or None when it never began."""
@@ -302,26 +387,55 @@ class Log:
     def events(self, codes: Sequence[int]) -> Iterator[Event]:
         """Walk a sequence of codes.
 
-        Each event says where the code's values start and which executed stage it belongs to.
+        Each event says where the code's values start and which executed stage it belongs to: the
+        last execution of its own stage, which is an earlier one where a mounted chart ran in
+        between.
         """
-        at, execution, table = 0, -1, self.codes
+        at, count, table = 0, -1, self.codes
+        latest: dict[StageRef, int] = {}
         for number in codes:
             code = table[number]
             if code.kind == "stage":
-                execution += 1
-            yield Event(code, at, execution)
+                count += 1
+                latest[code.stage] = count
+            if code.kind == "resume":  # told of the execution that follows
+                yield Event(code, at, count + 1)
+            else:
+                yield Event(code, at, latest.get(code.stage, count))
             at += self.width(code)
 
-    def executions(self, codes: Sequence[int]) -> int:
-        """Count the stages executed in a sequence of codes."""
+    def width_of(self, codes: Sequence[int]) -> int:
+        """Say how many values go with a sequence of codes."""
         table = self.codes
-        return sum(1 for number in codes if table[number].kind == "stage")
+        return sum(self.width(table[number]) for number in codes)
+
+    def executed(self, track: Track) -> int:
+        """Count the stages executed on a track, looking at no code twice."""
+        at, count = track.counted
+        codes, table = track.codes, self.codes
+        count += sum(1 for place in range(at, len(codes)) if table[codes[place]].kind == "stage")
+        track.counted = (len(codes), count)
+        return count
 
     def fan_outs(self) -> Iterator[FanOut]:
-        """Yield the fan-outs of the root chart, in the order they ran."""
-        for event in self.events(self.root.codes):
+        """Yield the fan-outs of the root chart, in the order they ran.
+
+        Those in mounted charts and in the children of forks are of the root chart too; those
+        inside the branches of another fan-out are not.
+        """
+        return self._fan_outs_in(self.root.codes, self.root.values, 0)
+
+    def _fan_outs_in(
+        self, codes: Sequence[int], values: Sequence[Any], offset: int
+    ) -> Iterator[FanOut]:
+        for event in self.events(codes):
             if event.code.kind == "fan_out":
-                yield self.root.values[event.at]
+                fan: FanOut = values[offset + event.at]
+                if fan.is_fan_out:
+                    yield fan
+                else:
+                    for index, shape in fan.begun():
+                        yield from self._fan_outs_in(shape.codes, fan.values, fan.offsets[index])
 
 
 def _path_key(path: DecisionPath) -> Any:

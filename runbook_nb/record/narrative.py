@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from runbook_nb._text import show
+from runbook_nb._text import counted, show
 from runbook_nb.record.log import Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
-from runbook_nb.rules.evaluate import Decision
+from runbook_nb.rules.decision import Decision, Selection
 
 
 def fork_words(fan: FanOut) -> str:
     """Say how a fan-out spread: how many branches, and what was left out."""
+    if not fan.is_fan_out:
+        names = ", ".join(show(item) for item in fan.items) or "nothing"
+        began = len(fan) - fan.shapes.count(-1)
+        words = f"Forked into {names}"
+        return words if began == len(fan) else f"{words}; {began} of {len(fan)} began"
     began = len(fan) - fan.shapes.count(-1)
     words = f"Fanned out: {began} of {len(fan)} items began a branch"
     left = len(fan) - min(fan.cap, len(fan))
@@ -33,20 +38,30 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
     value = values[offset + event.at] if code.kind in _WITH_VALUE else None
     if code.kind in _VERBS:
         return f"{_VERBS[code.kind]} {key}"
+    if code.kind in ("enter", "leave"):
+        name = show(code.stage.name)
+        words = f"Entered {name}" if code.kind == "enter" else f"Left {name}: {key}"
+        return redactor.text(words)
     if code.kind == "stage":
         return redactor.text(f"Ran {show(code.stage.name)}")
     if code.kind == "ended":
         # The key says when: before a stage, or after the last one.
         words = f"Ended {key} stage {show(code.stage.name)}: {error_words(value)}"
         return redactor.text(words)
-    if code.kind == "decision" and code.path is not None:
+    if code.path is not None:
         start = offset + event.at
         actuals = tuple(values[start : start + len(code.path.codes)])
-        return redactor.text(condition_words(Decision(code.path, actuals, redactor)))
+        made = Decision if code.kind == "decision" else Selection
+        return redactor.text(condition_words(made(code.path, actuals, redactor)))
     return redactor.text(_value_words(code.kind, key, value, redactor))
 
 
-_WITH_VALUE: Final = frozenset({"emit", "choice", "stop", "pause", "retry", "error", "ended"})
+_WITH_VALUE: Final = frozenset(
+    {
+        *("emit", "choice", "choices", "stop", "pause", "resume"),
+        *("retry", "error", "ended", "loop", "streamed"),
+    }
+)
 
 _VERBS: Final = {
     "read": "Read",
@@ -54,6 +69,7 @@ _VERBS: Final = {
     "update": "Merged into",
     "append": "Appended to",
     "delete": "Deleted",
+    "received": "Received",
 }
 
 
@@ -64,6 +80,17 @@ def _value_words(kind: str, key: str, value: Any, redactor: Redactor) -> str:
     if kind == "choice":
         answered = "" if value == key else f", for the answer {show(redactor.scrub(value))}"
         return f"Chose {key} without evidence{answered}"
+    if kind == "choices":
+        named = ", ".join(show(redactor.scrub(one)) for one in value) or "nothing"
+        return f"Selected {named} without evidence"
+    if kind == "loop":
+        return f"Went back to {key}, pass {value + 1}"
+    if kind == "resume":
+        return f"Went on with the answer {show(redactor.scrub(value))}"
+    if kind == "streamed":
+        tokens = counted(value["tokens"], "token")
+        cut = "" if value["complete"] else ", cut short"
+        return f"Streamed {tokens} to {show(value['stream'])}{cut}"
     if kind == "stop":
         return "Stopped here" + (f": {show(value)}" if value else "")
     if kind == "pause":
@@ -76,7 +103,7 @@ def _value_words(kind: str, key: str, value: Any, redactor: Redactor) -> str:
     return f"Failed: {error_words(value)}"
 
 
-def condition_words(decision: Decision) -> str:
+def condition_words(decision: Decision | Selection) -> str:
     """Say a decision in words: what it chose and why, then every condition that was tried."""
     tried = "; ".join(condition.text for condition in decision.conditions)
     return f"{decision.sentence} (tried: {tried})" if tried else decision.sentence

@@ -133,8 +133,11 @@ class Overlay:
         (decider key, branch) -> the ways it came about, in order of first meeting.
     edges : Counter
         (source key, target key) -> recorded transitions.
-    fan_outs : mapping
-        Fan-out key -> [items, ok, failed, not reached, past the cap], summed over its executions.
+    loops : Counter
+        (source key, target key) -> how often the run went back.
+    fan_outs, forks : mapping
+        Key of a fan-out, or of a fork or selector -> [items, ok, failed, not reached, past the
+        cap], summed over its executions.
     """
 
     runs: Counter[str] = field(default_factory=Counter)
@@ -142,7 +145,9 @@ class Overlay:
     routes: Counter[tuple[str, str]] = field(default_factory=Counter)
     causes: dict[tuple[str, str], list[Cause]] = field(default_factory=dict)
     edges: Counter[tuple[str, str]] = field(default_factory=Counter)
+    loops: Counter[tuple[str, str]] = field(default_factory=Counter)
     fan_outs: dict[str, list[int]] = field(default_factory=dict)
+    forks: dict[str, list[int]] = field(default_factory=dict)
 
     def state_of_untaken(self, node: StructureNode) -> str:
         """Say why a node did not run: ``not_taken`` only where its decider chose another way."""
@@ -157,6 +162,7 @@ class Overlay:
         served = Overlay(
             causes={(text(k), text(w)): causes for (k, w), causes in self.causes.items()},
             fan_outs={text(key): sums for key, sums in self.fan_outs.items()},
+            forks={text(key): sums for key, sums in self.forks.items()},
         )
         for key, times in self.runs.items():
             served.runs[text(key)] += times
@@ -166,6 +172,8 @@ class Overlay:
             served.routes[text(key), text(word)] += times
         for (source, target), times in self.edges.items():
             served.edges[text(source), text(target)] += times
+        for (source, target), times in self.loops.items():
+            served.loops[text(source), text(target)] += times
         return served
 
 
@@ -199,8 +207,8 @@ def template_path(only: tuple[FanOut, int, str] | None) -> str:
         return ""
     fan, _, before = only
     # Runtime paths number the branches (``outer~3/``), the structure has each of them once.
-    outer = [part.rpartition("~")[0] for part in before.split("/")[:-1]]
-    return "/".join([*outer, fan.stage.id, ""])
+    outer = [part.rpartition("~")[0] or part for part in before.split("/")[:-1]]
+    return fan.template("".join(f"{part}/" for part in outer))
 
 
 class _Counter:
@@ -215,18 +223,21 @@ class _Counter:
         """Count one shape for all the tracks that have it; give the nodes they ended in."""
         overlay, times = self.overlay, len(offsets)
         last: list[tuple[str, int]] = []
-        key = ""
         for place, event in enumerate(facts.events):
             code = event.code
+            key = f"{prefix}{code.stage.key}"
             if code.kind == "stage":
-                key = f"{prefix}{code.stage.id}"
                 overlay.runs[key] += times
                 for source, count in last:
                     overlay.edges[source, key] += count
                 last = [(key, times)]
-            elif code.kind == "error":
+            elif code.kind == "resume":  # the stage that goes on was reached before it paused
+                last = []
+            elif code.kind == "error" or (code.kind == "leave" and code.key == "failed"):
                 overlay.failed[key] += times
-            elif code.path is not None:
+            elif code.kind == "loop":
+                overlay.loops[key, f"{prefix}{code.stage.path}{code.key}"] += times
+            elif code.kind == "decision" and code.path is not None:
                 word = code.path.branch or _rerouted(facts, place)
                 self.decision((key, word), code.path, values, offsets, event.at)
             elif code.kind == "choice":
@@ -235,12 +246,13 @@ class _Counter:
                 ends: Counter[str] = Counter()
                 for offset in offsets:
                     fan: FanOut = values[offset + event.at]
-                    ends.update(dict(self.fan_out(fan, key)))
+                    ends.update(dict(self.fan_out(fan, key, prefix)))
                 last = list(ends.items()) or last
         return last
 
-    def fan_out(self, fan: FanOut, key: str) -> list[tuple[str, int]]:
-        sums = self.overlay.fan_outs.setdefault(key, [0, 0, 0, 0, 0])
+    def fan_out(self, fan: FanOut, key: str, prefix: str) -> list[tuple[str, int]]:
+        kept = self.overlay.fan_outs if fan.is_fan_out else self.overlay.forks
+        sums = kept.setdefault(key, [0, 0, 0, 0, 0])
         statuses = fan.statuses
         for place, n in enumerate(
             (
@@ -256,13 +268,17 @@ class _Counter:
         alike: dict[tuple[int, int], list[int]] = {}
         for index, number in enumerate(fan.shapes):
             if number >= 0:
-                alike.setdefault((number, statuses[index]), []).append(fan.offsets[index])
-        for (number, status), offsets in alike.items():
+                alike.setdefault((number, statuses[index]), []).append(index)
+        for (number, status), indices in alike.items():
+            offsets = [fan.offsets[index] for index in indices]
             facts = facts_of(self.log, self.log.shapes[number])
-            first = next((e.code.stage.id for e in facts.events if e.code.kind == "stage"), None)
+            first = next((e.code.stage.key for e in facts.events if e.code.kind == "stage"), None)
+            inner = fan.template(prefix)
             if first is not None:
-                self.overlay.edges[key, f"{key}/{first}"] += len(offsets)
-            ended = self.track(facts, fan.values, offsets, f"{key}/")
+                self.overlay.edges[key, f"{inner}{first}"] += len(offsets)
+                if not fan.is_fan_out:
+                    self.overlay.routes[key, fan.items[indices[0]]] += len(offsets)
+            ended = self.track(facts, fan.values, offsets, inner)
             if status == 1:
                 ends.update(dict(ended))
         return list(ends.items())

@@ -5,7 +5,8 @@ Record layer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from runbook_nb._text import show
@@ -25,9 +26,33 @@ def runtime_id(prefix: str, stage_id: str, execution: int) -> str:
     return f"{prefix}{stage_id}#{execution}"
 
 
-def branch_path(prefix: str, stage_id: str, index: int) -> str:
-    """Name a branch of a fan-out: ``[path/]stage~n``."""
-    return f"{prefix}{stage_id}~{index}"
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a paused track goes on.
+
+    Attributes
+    ----------
+    levels : tuple of (int, str or None)
+        From the track's own chart inwards through the charts mounted in it: which stage of the
+        chart, and the branch taken where it is a decider.
+    kind : {"ask", "question", "branches"}
+        The stage asked in its middle, or ended in a question, or waits for its branches.
+    answers : tuple
+        Answers the stage had already.
+    loops : tuple of mapping
+        For each level, how often its chart went back to each stage.
+    pending : mapping of int to Place
+        The branches that wait.
+    question : mapping
+        What is asked there: ``reason``, ``expects``, ``data``.
+    """
+
+    levels: tuple[tuple[int, str | None], ...]
+    kind: str = "ask"
+    answers: tuple[Any, ...] = ()
+    loops: tuple[Mapping[str, int], ...] = ()
+    pending: Mapping[int, Place] = field(default_factory=dict)
+    question: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Entry(NamedTuple):
@@ -45,12 +70,13 @@ class Entry(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A track or a branch: its facts, its values and where they begin, the path of its rows."""
+    """A track: its facts, its values and where they begin, its rows' path and first number."""
 
     facts: ShapeFacts
     values: Sequence[Any]
     offset: int
     prefix: str
+    base: int = 0
 
 
 class RecordedDecision(NamedTuple):

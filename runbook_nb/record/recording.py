@@ -89,21 +89,20 @@ def subflow_results(run: Run, report: WireReport) -> dict[str, Any]:
     """Give each branch's final state and commits under its path, served."""
     from runbook_nb.record.commits import commits_of
     from runbook_nb.record.shapes import facts_of, state_after
-    from runbook_nb.record.walk import branch_path
 
     out: dict[str, Any] = {}
     for fan, index, prefix in run.walk.branches():
         shape = fan.shape(index)
         if shape is None:
             continue
-        path = branch_path(prefix, fan.stage.id, index)
+        path = fan.path(prefix, index)[:-1]
         facts, offset = facts_of(run.log, shape), fan.offsets[index]
         text = run.redactor.text
         state = run.redactor.served(state_after(facts, fan.values, offset))
         out[text(path)] = {
             "subflowId": text(path),
             "subflowName": text(f"{fan.stage.name} [{index}]"),
-            "parentStageId": text(f"{prefix}{fan.stage.id}"),
+            "parentStageId": text(f"{prefix}{fan.stage.key}"),
             "status": fan.status(index),
             "treeContext": {
                 "globalContext": to_wire(state, report),

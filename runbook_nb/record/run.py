@@ -23,6 +23,7 @@ from runbook_nb.record.structure import Structure
 from runbook_nb.record.walk import RecordedDecision, Walk
 
 if TYPE_CHECKING:
+    from runbook_nb.record.checkpoint import Resumed
     from runbook_nb.record.commits import Commit
     from runbook_nb.record.recording import Recording
     from runbook_nb.record.slots import Slots
@@ -61,6 +62,8 @@ class Run(Renderable):
         error: FrozenDict | None = None,
         pause: FrozenDict | None = None,
         ended_at: FrozenDict | None = None,
+        initial: FrozenDict | None = None,
+        resumable: Resumed | None = None,
     ) -> None:
         self.status = status
         self.policy = policy
@@ -73,6 +76,8 @@ class Run(Renderable):
         self._error = error
         self._pause = pause
         self._ended_at = ended_at
+        self._initial = FrozenDict() if initial is None else initial
+        self._resumable = resumable
 
     # -- served views ----------------------------------------------------------------------
 
@@ -92,6 +97,7 @@ class Run(Renderable):
 
         With each: whether it is one item of a list that stands for all of them.
         """
+        yield self._initial, False
         yield self._state, False
         for loose in (self._result, self._pause):
             if loose is not None:
@@ -117,11 +123,13 @@ class Run(Renderable):
             value: Any = None if event.code.path is not None else _value_at(values, offset, event)
             if kind == "fan_out":
                 tracks.append(value)
+            elif kind == "enter":
+                yield value, False
             elif kind in ("write", "update", "emit"):
                 yield {key: value}, False
             elif kind == "append":
                 yield {key: (value,)}, True
-            elif kind in ("result", "choice"):
+            elif kind in ("result", "choice", "choices", "pause", "resume", "streamed"):
                 yield value, False
 
     @property
@@ -148,6 +156,11 @@ class Run(Renderable):
         """The final state, served."""
         state = FrozenDict({key: handed_out(value) for key, value in self._state.items()})
         return self.redactor.served(state)
+
+    @cached_property
+    def initial(self) -> Any:
+        """The state the first stage found, served."""
+        return self.redactor.served(self._initial)
 
     @property
     def result(self) -> Any:
@@ -235,11 +248,11 @@ class Run(Renderable):
 
         A checkpoint is not a served view: it holds the state as it is.
         """
-        if self._pause is None:
+        if self._pause is None or self._resumable is None:
             return None
         from runbook_nb.record.checkpoint import make_checkpoint
 
-        return make_checkpoint(self)
+        return make_checkpoint(self, self._resumable)
 
     def recording(self) -> Recording:
         """Give the run as the published ``{snapshot, events, structure}``, served."""
@@ -264,6 +277,11 @@ class Run(Renderable):
     def raw(self) -> tuple[FrozenDict, FrozenDict, Any]:
         """Input, final state and result as they are; not served."""
         return self._args, self._state, self._result
+
+    @property
+    def raw_initial(self) -> FrozenDict:
+        """The state the first stage found, as it is; not served."""
+        return self._initial
 
     @property
     def raw_ended_at(self) -> FrozenDict | None:

@@ -6,14 +6,15 @@ computed for those and shared by all branches that have them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 
-_STATE_CODES = frozenset({"write", "update", "append", "delete"})
+#: Kinds of code that change state.
+STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,10 @@ class ShapeFacts:
         How many stages were executed.
     rows : int
         How many rows of a walk it makes, fan-outs left out.
+    level : str
+        The path of the mounts around the track's own stages; what lies deeper is mounted in it.
     changes : tuple of Event
-        The events that change state, in order.
+        The events that change the track's own state, in order.
     plain_writes : mapping or None
         When every change is a plain write: key -> position of its last value, in first-write
         order. None when the state must be replayed.
@@ -46,6 +49,7 @@ class ShapeFacts:
     events: tuple[Event, ...]
     executions: int
     rows: int
+    level: str
     changes: tuple[Event, ...]
     plain_writes: dict[str, int] | None
     decision: Event | None
@@ -67,7 +71,12 @@ def facts_of(log: Log, shape: Shape) -> ShapeFacts:
 def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     """Work out the facts of a sequence of codes."""
     events = tuple(log.events(codes))
-    changes = tuple(event for event in events if event.code.kind in _STATE_CODES)
+    level = next((e.code.stage.path for e in events if e.code.kind == "stage"), "")
+    changes = tuple(
+        event
+        for event in events
+        if event.code.kind in STATE_CODES and event.code.stage.path == level
+    )
     plain: dict[str, int] | None = None
     if all(event.code.kind == "write" for event in changes):
         plain = {event.code.key or "": event.at for event in changes}
@@ -76,7 +85,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         return next((e for e in reversed(events) if e.code.kind in kinds), None)
 
     decision = last("decision", "choice")
-    way = last("decision", "choice", "route")
+    way = last("decision", "choice", "route")  # what a selector selects is no verdict
     route = None
     if way is not None:
         route = way.code.key if way.code.path is None else way.code.path.branch
@@ -84,6 +93,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         events=events,
         executions=sum(1 for event in events if event.code.kind == "stage"),
         rows=sum(1 for event in events if event.code.kind in ROW_TYPES),
+        level=level,
         changes=changes,
         plain_writes=plain,
         decision=decision,
@@ -137,13 +147,57 @@ def apply_change(
         state.pop(key, None)
 
 
-def state_after(facts: ShapeFacts, values: Sequence[Any], offset: int = 0) -> FrozenDict:
-    """Rebuild the final state of a track from its recorded changes."""
-    if facts.plain_writes is not None:
+def state_after(
+    facts: ShapeFacts,
+    values: Sequence[Any],
+    offset: int = 0,
+    base: Mapping[str, Any] | None = None,
+) -> FrozenDict:
+    """Rebuild the final state of a track from its recorded changes, and what it began with."""
+    if facts.plain_writes is not None and not base:
         return FrozenDict({key: values[offset + at] for key, at in facts.plain_writes.items()})
-    state: dict[str, Any] = {}
+    state = dict(base or {})
     growing: set[str] = set()
     for event in facts.changes:
         value = None if event.code.kind == "delete" else values[offset + event.at]
         apply_change(state, event.code, value, growing)
     return FrozenDict(state)
+
+
+def replayed(
+    log: Log,
+    codes: Sequence[int],
+    values: Sequence[Any],
+    path: str,
+    base: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """Rebuild the state of one level of a track: its own, or that of a chart mounted in it.
+
+    Parameters
+    ----------
+    log : Log
+    codes, values : sequence
+        The track.
+    path : str
+        The level.
+    base : mapping, optional
+        What the track's own level began with.
+
+    Returns
+    -------
+    (dict, mapping or None)
+        The state, and what was last mapped in.
+    """
+    state = dict(base or {})
+    entered: Mapping[str, Any] | None = None
+    growing: set[str] = set()
+    for event in log.events(codes):
+        code = event.code
+        if code.kind == "enter" and f"{code.stage.key}/" == path:
+            entered = values[event.at]
+            state = dict(values[event.at])
+            growing.clear()
+        elif code.kind in STATE_CODES and code.stage.path == path:
+            value = None if code.kind == "delete" else values[event.at]
+            apply_change(state, code, value, growing)
+    return state, entered

@@ -21,11 +21,22 @@ if TYPE_CHECKING:
     from runbook_nb.render.flowchart import Flowchart
 
 #: What a node stands for.
-NodeKind = Literal["stage", "decider", "fan_out", "branch"]
+NodeKind = Literal[
+    "stage",
+    "streaming",
+    "pausable",
+    "decider",
+    "selector",
+    "fork",
+    "fan_out",
+    "subchart",
+    "branch",
+]
 
-#: How one node follows another. ``branch`` and ``default`` leave a decider, ``fan_out`` leads
-#: into the template of a branch, ``next`` is plain sequence.
-EdgeKind = Literal["next", "branch", "default", "fan_out"]
+#: How one node follows another. ``branch`` and ``default`` leave a decider, ``fork`` leads to a
+#: branch of a fork or selector, ``fan_out`` into the template of a fan-out's branches, ``enter``
+#: into a mounted chart, ``loop`` back to an earlier stage; ``next`` is plain sequence.
+EdgeKind = Literal["next", "branch", "default", "fork", "fan_out", "enter", "loop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +55,7 @@ class StructureNode(Immutable):
     branch : str or None
         For a ``branch`` node, the word that routes to it.
     decider : str or None
-        For a ``branch`` node, the key of its decider.
+        For a ``branch`` node, the key of its decider, selector or fork.
     description : str or None
         The author's words.
     tags : tuple of str
@@ -54,7 +65,9 @@ class StructureNode(Immutable):
     detail : mapping
         More facts by kind: ``{"into", "cap", "max_concurrency", "subject", "template"}`` of a
         fan-out (``template`` is ``"built"``, ``"per_item"`` or ``"unknown"``), ``{"rules"}`` of a
-        decider.
+        decider or selector, ``{"template", "lazy"}`` of a mounted chart, ``{"into", "merge"}`` of
+        a fork, ``{"stream"}`` of a streaming stage, ``{"form", "loop_to"}`` of a branch (``form``
+        is the kind of its stage, where that is no plain one), ``{"retry"}`` of any.
     """
 
     key: str
@@ -115,7 +128,8 @@ class Structure(Immutable, Renderable):
         In declared order; a fan-out's template follows it.
     edges : tuple of StructureEdge
     groups : tuple of (str, tuple of str)
-        Fan-out key, and the keys of its template's nodes.
+        Key of a stage that holds a chart (a fan-out, a mounted chart, a branch that is one), and
+        the keys of that chart's nodes.
 
     Examples
     --------
@@ -137,9 +151,15 @@ class Structure(Immutable, Renderable):
         """Give the branches of a decider, by its key, in declared order."""
         return self._branches.get(decider, ())
 
-    def inside(self, fan_out: str | None) -> tuple[StructureNode, ...]:
-        """Give the nodes that lie directly in a fan-out's template; at the top for None."""
-        return self._inside.get(fan_out, ())
+    def inside(self, head: str | None) -> tuple[StructureNode, ...]:
+        """Give the nodes that lie directly in the chart of a stage; at the top for None."""
+        return self._inside.get(head, ())
+
+    @cached_property
+    def heads(self) -> dict[str, StructureNode]:
+        """The stages that hold a chart, by their key."""
+        found = ((key, self.node(key)) for key, _ in self.groups)
+        return {key: node for key, node in found if node is not None}
 
     @cached_property
     def _by_key(self) -> dict[str, StructureNode]:
@@ -159,12 +179,12 @@ class Structure(Immutable, Renderable):
         return (edge for edge in self.edges if edge.source == key)
 
     def frames(self) -> dict[str, str]:
-        """Give the fan-out each node lies in, the innermost one; nodes outside have none."""
+        """Give the stage whose chart each node lies in, the innermost one; others have none."""
         wide_first = sorted(self.groups, key=lambda group: -len(group[1]))
         return {member: key for key, members in wide_first for member in members}
 
     def depth(self, key: str, frames: Mapping[str, str]) -> int:
-        """Count the fan-outs around a node, by its `frames`."""
+        """Count the charts around a node, by its `frames`."""
         depth, frame = 0, frames.get(key)
         while frame is not None:
             depth, frame = depth + 1, frames.get(frame)

@@ -25,7 +25,6 @@ from runbook_nb.record.places import (
     Entry,
     Part,
     RecordedDecision,
-    branch_path,
     runtime_id,
     same_subject,
 )
@@ -157,7 +156,8 @@ class Walk(Sequence[WalkRow], Renderable):
         if shape is None:
             return 0
         facts = facts_of(self._log, shape)
-        return _FRAME + self._rows_in(facts, fan.values, fan.offsets[index])
+        frame = _FRAME if fan.is_fan_out else 0
+        return frame + self._rows_in(facts, fan.values, fan.offsets[index])
 
     def _sums_of(self, fan: FanOut) -> array[int]:
         """Rows of a fan-out's branches, summed from the first: where each branch ends."""
@@ -181,11 +181,12 @@ class Walk(Sequence[WalkRow], Renderable):
             fan: FanOut = values[offset + event.at]
             nested = [index for index, shape in fan.begun() if facts_of(self._log, shape).fan_outs]
             steps += sum(self._branch_steps(fan, index) for index in nested)
+            entering = int(fan.is_fan_out)
             for number, times in Counter(fan.shapes).items():
                 if number >= 0:
                     inner = facts_of(self._log, self._log.shapes[number])
                     if not inner.fan_outs:
-                        steps += times * (1 + inner.executions)
+                        steps += times * (entering + inner.executions)
         return steps
 
     def _branch_steps(self, fan: FanOut, index: int) -> int:
@@ -193,7 +194,7 @@ class Walk(Sequence[WalkRow], Renderable):
         if shape is None:
             return 0
         facts = facts_of(self._log, shape)
-        return 1 + self._steps_in(facts, fan.values, fan.offsets[index])
+        return int(fan.is_fan_out) + self._steps_in(facts, fan.values, fan.offsets[index])
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -208,7 +209,7 @@ class Walk(Sequence[WalkRow], Renderable):
         return self._track(Part(self._root_facts(), root, 0, ""), skip - before, first)
 
     def _track(self, part: Part, skip: int, first: int = 0) -> Iterator[Entry]:
-        _, values, offset, prefix = part
+        _, values, offset, prefix, base = part
         for event in islice(part.facts.events, first, None):
             kind = event.code.kind
             if kind == "fan_out":
@@ -227,7 +228,7 @@ class Walk(Sequence[WalkRow], Renderable):
                     depth,
                     event.code.stage,
                     prefix,
-                    event.execution,
+                    base + event.execution,
                     event,
                     values,
                     offset,
@@ -250,9 +251,13 @@ class Walk(Sequence[WalkRow], Renderable):
         shape = fan.shape(index)
         if shape is None:
             return
-        path = branch_path(prefix, fan.stage.id, index)
+        part = self._part_of(fan, index, prefix)
+        rows = self._rows_in(part.facts, fan.values, part.offset)
+        if not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
+            yield from self._track(part, skip)
+            return
         name = f"{fan.stage.name} [{index}]"
-        mount = StageRef(f"{fan.stage.id}~{index}", name, "branch")
+        mount = StageRef(f"{fan.stage.id}~{index}", name, "branch", fan.stage.path)
         frame = (mount, prefix, fan.execution)
         yield from islice(
             (
@@ -264,10 +269,8 @@ class Walk(Sequence[WalkRow], Renderable):
             None,
         )
         skip = max(skip - _HEAD, 0)
-        facts, offset = facts_of(self._log, shape), fan.offsets[index]
-        rows = self._rows_in(facts, fan.values, offset)
         if skip < rows:
-            yield from self._track(Part(facts, fan.values, offset, f"{path}/"), skip)
+            yield from self._track(part, skip)
         if skip <= rows:
             status = fan.status(index).replace("_", " ")
             yield Entry("subflow", 0, *frame, note=f"Left {show(name)}: {status}")
@@ -277,7 +280,7 @@ class Walk(Sequence[WalkRow], Renderable):
         # What the run ended before, or what came before the first stage, was never executed.
         between = entry.event is not None and entry.event.code.kind == "ended"
         executed = entry.execution >= 0 and not between
-        name = runtime_id(entry.prefix, ref.id, entry.execution) if executed else None
+        name = runtime_id(entry.prefix, ref.key, entry.execution) if executed else None
         return WalkRow(
             step,
             entry.type,
@@ -286,7 +289,7 @@ class Walk(Sequence[WalkRow], Renderable):
             None if entry.type == "fork" else text(ref.name),
             text(ref.id),
             None if name is None else text(name),
-            text(entry.prefix[:-1]) or None,
+            text(f"{entry.prefix}{ref.path}"[:-1]) or None,
             text(entry.note) or row_words(entry.event, entry.values, entry.offset, self._redactor),
         )
 
@@ -356,10 +359,14 @@ class Walk(Sequence[WalkRow], Renderable):
     # -- one subject, all decisions ----------------------------------------------------------
 
     def branches(self) -> Iterator[tuple[FanOut, int, str]]:
-        """Yield every branch that began, with the path before it, outer ones before inner ones.
+        """Yield every branch of a fan-out that began, with the path before it, outer ones first.
 
         Of one subject's walk, those inside its own branch.
         """
+        return (found for found in self.tracks() if found[0].is_fan_out)
+
+    def tracks(self) -> Iterator[tuple[FanOut, int, str]]:
+        """Yield every track that began beside the walk's own, the children of forks included."""
         yield from self._branches_in(self._own())
 
     def _own(self) -> Part:
@@ -368,13 +375,13 @@ class Walk(Sequence[WalkRow], Renderable):
         return self._part_of(*self._only)
 
     def _part_of(self, fan: FanOut, index: int, prefix: str) -> Part:
-        path = branch_path(prefix, fan.stage.id, index)
         shape = fan.shape(index)
         facts = work_out(self._log, ()) if shape is None else facts_of(self._log, shape)
-        return Part(facts, fan.values, fan.offsets[index], f"{path}/")
+        path = fan.path(prefix, index)
+        return Part(facts, fan.values, fan.offsets[index], path, fan.base(index))
 
     def _branches_in(self, part: Part) -> Iterator[tuple[FanOut, int, str]]:
-        facts, values, offset, prefix = part
+        facts, values, offset, prefix, _ = part
         for event in facts.fan_outs:
             fan: FanOut = values[offset + event.at]
             for index, shape in fan.begun():
@@ -451,25 +458,29 @@ class Walk(Sequence[WalkRow], Renderable):
     def _decisions_in(
         self, part: Part, subject: Any, item: int | None, *, deep: bool
     ) -> Iterator[RecordedDecision]:
-        facts, values, offset, prefix = part
+        facts, values, offset, prefix, base = part
         for event in facts.events:
             path = event.code.path
-            if path is not None:
+            if event.code.kind == "decision" and path is not None:
                 start = offset + event.at
                 decision = Decision(
                     path, tuple(values[start : start + len(path.codes)]), self._redactor
                 )
                 ref = event.code.stage
-                name = self._redactor.text(runtime_id(prefix, ref.id, event.execution))
+                number = base + event.execution
+                name = self._redactor.text(runtime_id(prefix, ref.key, number))
                 yield RecordedDecision(decision, ref, name, subject, item)
-            elif deep and event.code.kind == "fan_out":
+            elif event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
+                if not deep and fan.is_fan_out:
+                    continue
                 for index, shape in fan.begun():
                     inner = facts_of(self._log, shape)
                     if inner.fan_outs or inner.decision is not None:
                         branch = (fan, index, prefix)
                         inside = self._part_of(*branch)
-                        yield from self._decisions_in(inside, *self._of(branch), deep=True)
+                        whose = self._of(branch) if fan.is_fan_out else (subject, item)
+                        yield from self._decisions_in(inside, *whose, deep=deep)
 
     def rules_at(self, decider: str) -> tuple[Any, ...]:
         """Give the rule sets that judged at a decider, by its stage id, in order of judging."""
@@ -497,7 +508,8 @@ class Walk(Sequence[WalkRow], Renderable):
     ) -> Iterator[tuple[StageRef, DecisionPath]]:
         for event in facts.events:
             if event.code.path is not None:
-                yield event.code.stage, event.code.path
+                if event.code.kind == "decision":
+                    yield event.code.stage, event.code.path
             elif event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
                 ends = {number: index for index, number in enumerate(fan.shapes)}
@@ -544,4 +556,4 @@ class Walk(Sequence[WalkRow], Renderable):
     __hash__ = None  # type: ignore[assignment]
 
 
-__all__ = ["RecordedDecision", "SubjectNotFound", "Walk", "branch_path", "runtime_id"]
+__all__ = ["RecordedDecision", "SubjectNotFound", "Walk", "runtime_id"]

@@ -169,6 +169,21 @@ def judge_steps(rules: RuleSet, raw: Mapping[str, Any], facts: Any = None) -> Ju
     return _judging(plan_of(rules), raw, facts)
 
 
+def select_steps(rules: RuleSet, raw: Mapping[str, Any], facts: Any = None) -> Judging:
+    """Try every rule as `select_facts_async` does, leaving the awaiting to the caller.
+
+    Examples
+    --------
+    >>> rules = RuleSet("r", "1", [Rule(lambda facts: facts["age"] > 7, "old")])
+    >>> try:
+    ...     next(select_steps(rules, {"age": 30}))
+    ... except StopIteration as done:
+    ...     done.value[0].selected
+    (0,)
+    """
+    return _judging(plan_of(rules, selecting=True), raw, facts)
+
+
 def _judging(plan: Plan, raw: Any, facts: Any) -> Judging:
     values: list[Any] = []
     end = _walk(plan, plan.start, raw.get, values.append)

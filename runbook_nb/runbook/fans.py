@@ -87,7 +87,7 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
         found.setdefault(key, []).append(fan)
     structure = run.structure
     counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
-    deciders = {place_of(n.key) for n in structure.nodes if n.kind == "decider"}
+    deciders = {place_of(structure, n.key) for n in structure.nodes if n.kind == "decider"}
     named = _places_of(structure, decider)
     decides = {key: key in deciders or counts.has_decider for key, counts in counted.items()}
     if named:
@@ -110,21 +110,32 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
     )
 
 
-def place_of(key: str) -> str:
+def place_of(structure: Structure, key: str) -> str:
     """Give the key of the fan-out a node stands in; empty at the top.
+
+    Charts mounted in the fan-out's branches are part of them.
 
     Examples
     --------
-    >>> place_of("per-site/per-host/posture"), place_of("posture")
-    ('per-site/per-host', '')
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> one = flow_chart("one", lambda s: 1, id="one").build()
+    >>> chart = (flow_chart("c", lambda s: s.set("xs", [1, 2]), id="a")
+    ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
+    ...                            max_branches=1, into="out").build())
+    >>> place_of(chart.structure, "each/one"), place_of(chart.structure, "a")
+    ('each', '')
     """
-    return key.rpartition("/")[0]
+    frames, heads = structure.frames(), structure.heads
+    frame = frames.get(key)
+    while frame is not None and heads[frame].kind != "fan_out":
+        frame = frames.get(frame)
+    return frame or ""
 
 
 def _places_of(structure: Structure, decider: str | None) -> set[str]:
     if decider is None:
         return set()
-    return {place_of(node.key) for node in structure.find(decider, "decider")}
+    return {place_of(structure, node.key) for node in structure.find(decider, "decider")}
 
 
 def _executions(log: Log) -> Iterator[tuple[str, FanOut]]:
@@ -133,14 +144,15 @@ def _executions(log: Log) -> Iterator[tuple[str, FanOut]]:
     def inside(facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str) -> Any:
         for event in facts.fan_outs:
             fan: FanOut = values[offset + event.at]
-            key = f"{prefix}{fan.stage.id}"
-            yield key, fan
+            key = f"{prefix}{fan.stage.key}"
+            if fan.is_fan_out:
+                yield key, fan
             numbers = (number for number in set(fan.shapes) if number >= 0)
             nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
             for index, shape in fan.begun() if nested else ():
                 if shape.number in nested:
                     inner = facts_of(log, shape)
-                    yield from inside(inner, fan.values, fan.offsets[index], f"{key}/")
+                    yield from inside(inner, fan.values, fan.offsets[index], fan.template(prefix))
 
     return inside(work_out(log, log.root.codes), log.root.values, 0, "")  # type: ignore[no-any-return]
 

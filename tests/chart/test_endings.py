@@ -256,9 +256,10 @@ def test_an_interrupt_inside_a_branch_pauses_the_run_and_names_the_branch():
 
     run = fan_over(["a", "b", "c"], ask).run_sync()
     assert run.status == "paused"
-    assert run.pause == {"reason": "restart it?", "expects": {"yes": True}}
+    assert run.pause == {"reason": "restart it?", "expects": {"yes": True}, "data": None}
     assert run.error is None
-    assert [slot.status for slot in run.slots("each")] == ["ok", "not_reached", "not_reached"]
+    # The branch that asks waits; the others do not wait for it.
+    assert [slot.status for slot in run.slots("each")] == ["ok", "not_reached", "ok"]
     assert run.slots("each")[1].reason == "the run paused while it ran"
     assert run.checkpoint["paused_at"] == {
         "stage": "c",
@@ -293,7 +294,7 @@ def test_a_pause_of_an_inner_procedure_pauses_the_outer_run_and_leaves_as_itself
     caught, run = ended(chart_of(fail_with(inner)), Paused)
     assert caught.checkpoint == {"x": 1}
     assert run.status == "paused"
-    assert run.pause == {"reason": "approve?", "expects": None}
+    assert run.pause == {"reason": "approve?", "expects": None, "data": None}
     assert [row.type for row in run.walk] == ["stage", "pause"]
 
 

@@ -307,6 +307,7 @@ class Interpreter:
         self.stage = (name, stage_id)
         self.before = dict(self.state)
         self.row("stage", 0, f"Ran {name}")
+        self.began = len(self.rows)
 
     def commit(self) -> None:
         missing = object()
@@ -373,8 +374,17 @@ class Interpreter:
         elif kind in END_ROWS:
             self.end(kind)
 
+    def take_back(self) -> None:
+        """What a stage wrote before it asked is not kept: it will run again."""
+        changes = ("Wrote ", "Appended ", "Merged ", "Deleted ")
+        kept = [row for row in self.rows[self.began :] if not row[-1].startswith(changes)]
+        self.rows[self.began :] = kept
+        self.state = dict(self.before)
+
     def end(self, kind: str) -> None:
         row_type, text = END_ROWS[kind]
+        if kind == "interrupt":
+            self.take_back()
         self.row(row_type, 0, text)
         self.commit()
         raise Ended(kind)
@@ -404,6 +414,7 @@ class Interpreter:
         branches: list[Interpreter | None] = [None] * spec.items
         statuses = ["not_reached"] * spec.items
         ended: Exception | None = None
+        asked: Exception | None = None
         for index in range(min(spec.items, spec.cap)):
             branch = Interpreter(f"{self.prefix}f{place}~{index}/", index)
             branch.first_decider = first_decider(spec.branch)
@@ -420,13 +431,16 @@ class Interpreter:
                     ended = error
                     break
             except Ended as error:
-                ended = error
-                break
+                if error.kind != "interrupt":
+                    ended = error
+                    break
+                asked = asked or error  # the others go on
+        ended = ended or asked
         self.fan_rows(spec, place, branches, statuses)
         self.counts.append(counted(statuses, branches))
         if isinstance(ended, Failed):
             self.row("error", 0, "Failed: ValueError: boom", stage)
-        elif isinstance(ended, Ended):
+        elif isinstance(ended, Ended) and ended.kind != "interrupt":
             row_type, text = END_ROWS[ended.kind]
             self.row(row_type, 0, text, stage)
         if ended is not None:

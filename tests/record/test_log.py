@@ -41,7 +41,7 @@ def test_many_threads_intern_one_code_once():
 
 
 def test_every_kind_has_a_width_and_rows_or_a_reason_not_to():
-    assert set(ROW_TYPES) | {"fan_out", "result", "route"} == set(WIDTHS)
+    assert set(ROW_TYPES) | {"args", "fan_out", "result", "route", "secret"} == set(WIDTHS)
 
 
 def test_events_know_where_their_values_are_and_which_execution_they_belong_to():
@@ -69,7 +69,7 @@ def test_events_know_where_their_values_are_and_which_execution_they_belong_to()
     assert facts.error.at == 2
     assert facts.plain_writes is None
     assert state_after(facts, track.values) == {"x": 1, "l": [2]}
-    assert log.executions(track.codes) == 2
+    assert log.executed(track) == 2
 
 
 def test_facts_of_a_shape_are_worked_out_once():

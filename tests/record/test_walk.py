@@ -8,7 +8,7 @@ import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.errors import SubjectNotFound
 from runbook_nb.record.narrative import condition_words
-from runbook_nb.record.places import branch_path, runtime_id, same_subject
+from runbook_nb.record.places import runtime_id, same_subject
 from runbook_nb.record.projection import COLUMNS
 from runbook_nb.record.walk import Walk
 
@@ -269,7 +269,6 @@ def test_rules_are_found_by_decider_in_order_of_judging():
 
 def test_names_of_places():
     assert runtime_id("", "load", 3) == "load#3"
-    assert branch_path("a~1/", "b", 2) == "a~1/b~2"
     assert same_subject(3, "3")
     assert same_subject(True, "true")
     assert not same_subject("3", 3)
