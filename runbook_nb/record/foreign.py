@@ -20,8 +20,11 @@ from runbook_nb.errors import LoadError
 from runbook_nb.record.bundles import Change, fold
 from runbook_nb.record.evidence import evidence_of, judged_by
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, FanOut, Log, StageRef, Track
+from runbook_nb.record.observed import Met, completed
+from runbook_nb.record.overlay import overlay_of
 from runbook_nb.record.places import runtime_id
 from runbook_nb.record.published import MAX_LEVELS, bad_part
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure, StructureNode
 from runbook_nb.record.told import Narrative, Row, Told, narrative_of
 
@@ -63,6 +66,8 @@ class Level:
         How many mounts and branches lie around it.
     stopped : bool
         Whether a stage of it stopped it on purpose.
+    last : str or None
+        Key of the stage that ran last.
     """
 
     strip: str
@@ -74,6 +79,7 @@ class Level:
     around: dict[str, Any] | None = None
     depth: int = 0
     stopped: bool = False
+    last: str | None = None
 
     @property
     def seen(self) -> Mapping[str, Any]:
@@ -182,7 +188,8 @@ class _Rebuild:
         self.narrative: Narrative = narrative_of(snapshot)
         self.evidence = evidence_of(snapshot)
         self.made = Rebuilt(Log(), structure)
-        self.unknown: dict[str, StructureNode] = {}
+        self.unknown: dict[str, Met] = {}
+        self.fans: dict[str, FanOut] = {}
         self.visits: dict[str, dict[Any, int]] = {}
         self.steps = 0
         found = snapshot.get("subflowResults")
@@ -208,6 +215,9 @@ class _Rebuild:
         elif tree is not None and not isinstance(tree, Mapping):
             raise bad_part("executionTree is no mapping", "snapshot.executionTree")
         self._say_what_is_missing()
+        if self.unknown or self.fans:
+            overlay = overlay_of(self.log, Redactor(None))
+            self.made.structure = completed(self.structure, self.unknown, overlay, self.fans)
 
     # -- one track -------------------------------------------------------------------------
 
@@ -259,7 +269,10 @@ class _Rebuild:
             kind = "branch"
         ref = StageRef(identity, told if known is None else known.name, kind, level.path)
         if known is None and key not in self.unknown:
-            self.unknown[key] = _observed(key, ref, node, step.decider)
+            head = level.template[:-1] or None
+            observed = _observed(key, ref, node, step.decider)
+            self.unknown[key] = Met(observed, head, level.last or step.decider or head)
+        level.last = key
         return Visit(node, level, execution, ref, key, self.narrative.of(execution))
 
     def _taken_by_default(
@@ -415,6 +428,7 @@ class _Rebuild:
         known = self.visits.setdefault(f"{writer.prefix}{visit.ref.key}", {})
         fan.bases = array("q", (known.get(self._name(fan, i), 0) for i in range(len(fan))))
         writer.add("fan_out", visit.ref, fan)
+        self.fans[visit.key] = fan
         for place, child in enumerate(children):
             index = _index(child, place) if fan.is_fan_out else place
             if not isinstance(child, Mapping) or not 0 <= index < len(fan):
