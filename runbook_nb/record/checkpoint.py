@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from runbook_nb._frozen import FrozenDict, thaw
+from runbook_nb._frozen import FrozenDict, FrozenList, freeze, thaw
 from runbook_nb._ids import digest
-from runbook_nb._json import canonical
-from runbook_nb.errors import CheckpointError
+from runbook_nb._json import canonical, to_wire
+from runbook_nb.errors import CheckpointError, LoadError
 from runbook_nb.record.log import Log
 from runbook_nb.record.places import Place
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
-    from runbook_nb.record.written import LogReader, LogWriter
 
 #: Written into every checkpoint.
 CHECKPOINT_FORMAT: Final = "runbook_nb/checkpoint/2"
@@ -75,9 +74,9 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``{format, procedure, structure, paused_at, pause, state, steps_executed, fan_outs, args,
-        initial, place, undeclared, record}``; plain JSON. ``state`` and ``fan_outs`` are for the
-        reader; the run goes on from the ``record``.
+        ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
+        place, undeclared, record}``; plain JSON. ``args``, ``state`` and ``fan_outs`` are for the
+        one who answers; the run goes on from the ``record``, which holds every value as it is.
 
     Raises
     ------
@@ -85,37 +84,40 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         The state, the input or the record holds a value that JSON cannot carry; the message
         names it.
     """
-    from runbook_nb.record.written import LogWriter
+    from runbook_nb.record.written import write_log
 
-    writer = LogWriter(resumed.log)
     _, state, _ = run.raw
     at = run.raw_ended_at or FrozenDict()
+    answers: list[Any] = []
+    place = _written_place(resumed.place, answers)
+    beside = {"args": resumed.args, "initial": resumed.initial, "answers": FrozenList(answers)}
     return {
         "format": CHECKPOINT_FORMAT,
         "procedure": run.name,
         "structure": resumed.structure,
         "paused_at": {name: at.get(name) for name in ("stage", "stage_id", "runtime_stage_id")},
         "pause": thaw(run.raw_pause),
-        "state": writer.value(state, "state"),
+        "args": to_wire(resumed.args),
+        "state": to_wire(state),
         "steps_executed": run.steps_executed,
         "fan_outs": [counts.to_dict() for counts in run.fan_outs],
-        "args": writer.value(resumed.args, "args"),
-        "initial": writer.value(resumed.initial, "initial"),
-        "place": _written_place(resumed.place, writer),
+        "place": place,
         "undeclared": [list(pair) for pair in resumed.undeclared],
-        "record": writer.log(),
+        "record": write_log(resumed.log, beside=beside),
     }
 
 
-def _written_place(place: Place, writer: LogWriter) -> dict[str, Any]:
+def _written_place(place: Place, answers: list[Any]) -> dict[str, Any]:
+    first = len(answers)
+    answers.extend(place.answers)
     return {
         "levels": [[at, route] for at, route in place.levels],
         "kind": place.kind,
-        "answers": [writer.value(answer, "answer") for answer in place.answers],
+        "answers": list(range(first, len(answers))),
         "loops": [dict(counts) for counts in place.loops],
         "question": thaw(place.question),
         "pending": {
-            str(index): _written_place(inner, writer) for index, inner in place.pending.items()
+            str(index): _written_place(inner, answers) for index, inner in place.pending.items()
         },
     }
 
@@ -130,7 +132,7 @@ def read_checkpoint(
     CheckpointError
         It is damaged, of another version, or of another chart.
     """
-    from runbook_nb.record.written import LogReader
+    from runbook_nb.record.written import read_log_with
 
     if not isinstance(checkpoint, Mapping):
         raise _bad(f"it is {type(checkpoint).__name__}, not a mapping", "checkpoint")
@@ -144,12 +146,16 @@ def read_checkpoint(
             where="structure",
             fix="resume with the chart that paused",
         )
-    reader = LogReader(_mapping(checkpoint, "record"), rules)
-    args = reader.value(checkpoint.get("args"), "args")
-    initial = reader.value(checkpoint.get("initial"), "initial")
+    try:
+        log, beside = read_log_with(checkpoint.get("record"), rules)
+    except LoadError as error:
+        raise _bad(error.message, error.where or "record") from error
+    args, initial, answers = (beside.get(name) for name in ("args", "initial", "answers"))
     for part, value in (("args", args), ("initial", initial)):
-        if not isinstance(value, dict):
-            raise _bad(f"it is {type(value).__name__}, not a mapping", part)
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise _bad("it is no mapping of names", part)
+    if not isinstance(answers, list):
+        raise _bad("they are no list", "answers")
     pairs = checkpoint.get("undeclared", [])
     if not isinstance(pairs, list) or not all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
@@ -157,16 +163,18 @@ def read_checkpoint(
     ):
         raise _bad("it is no list of pairs of texts", "undeclared")
     return Resumed(
-        reader.log,
-        FrozenDict(args),
-        FrozenDict(initial),
-        _read_place(_mapping(checkpoint, "place"), reader, 0),
+        log,
+        FrozenDict(args or {}),
+        FrozenDict(initial or {}),
+        _read_place(checkpoint.get("place"), answers, 0),
         tuple((pair[0], pair[1]) for pair in pairs),
         structure_digest(structure),
     )
 
 
-def _read_place(written: Mapping[str, Any], reader: LogReader, depth: int) -> Place:
+def _read_place(written: Any, given: list[Any], depth: int) -> Place:
+    if not isinstance(written, Mapping):
+        raise _bad(f"it is {type(written).__name__}, not a mapping", "place")
     levels, kind = written.get("levels"), written.get("kind")
     if depth > 100:
         raise _bad("its branches nest more than 100 deep", "place")
@@ -175,8 +183,10 @@ def _read_place(written: Mapping[str, Any], reader: LogReader, depth: int) -> Pl
     if kind not in ("ask", "question", "branches"):
         raise _bad(f"its kind is {kind!r}", "place.kind")
     answers, loops = written.get("answers", []), written.get("loops", [])
-    if not isinstance(answers, list):
-        raise _bad("its answers are no list", "place.answers")
+    if not isinstance(answers, list) or not all(
+        type(number) is int and 0 <= number < len(given) for number in answers
+    ):
+        raise _bad("its answers are none of those carried", "place.answers")
     if not isinstance(loops, list) or not all(map(_is_counts, loops)):
         raise _bad("its loops are no list of counts", "place.loops")
     pending = written.get("pending", {})
@@ -190,13 +200,12 @@ def _read_place(written: Mapping[str, Any], reader: LogReader, depth: int) -> Pl
     return Place(
         levels=tuple((level[0], level[1]) for level in levels),
         kind=kind,
-        answers=tuple(reader.value(answer, "place.answers") for answer in answers),
+        answers=tuple(given[number] for number in answers),
         loops=tuple(FrozenDict(counts) for counts in loops),
         pending={
-            int(index): _read_place(_mapping(pending, index), reader, depth + 1)
-            for index in pending
+            int(index): _read_place(inner, given, depth + 1) for index, inner in pending.items()
         },
-        question=reader.plain(asked, "place.question"),
+        question=freeze(asked, "place.question"),
     )
 
 
@@ -213,13 +222,6 @@ def _is_counts(counts: Any) -> bool:
     return isinstance(counts, Mapping) and all(
         isinstance(key, str) and type(count) is int and count >= 0 for key, count in counts.items()
     )
-
-
-def _mapping(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = holder.get(name)
-    if not isinstance(found, Mapping):
-        raise _bad(f"it is {type(found).__name__}, not a mapping", name)
-    return found
 
 
 def _bad(why: str, where: str) -> CheckpointError:

@@ -180,6 +180,11 @@ class Redactor:
         """Whether there is any secret text to look for."""
         return bool(self._secrets)
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every path of the policy, as steps."""
+        return self._paths
+
     def hides_key(self, key: str) -> bool:
         """Say whether the value under a name is hidden, whole or in part."""
         if not self.active:

@@ -75,6 +75,16 @@ class Slots(Sequence[Slot], Immutable):
         self._redactor = redactor if redactor is not None and redactor.active else None
         self._paths = paths
 
+    @property
+    def redactor(self) -> Redactor | None:
+        """The policy they are served by; None when there is none."""
+        return self._redactor
+
+    @property
+    def paths(self) -> Sequence[Any]:
+        """The paths of the policy that go on from the list of them."""
+        return self._paths
+
     def served_by(self, redactor: Redactor, paths: Sequence[Any]) -> Slots:
         """Give the same slots, served; ``paths`` go on from the list of them."""
         return Slots(self.fan_out, redactor, paths)

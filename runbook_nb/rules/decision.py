@@ -222,7 +222,7 @@ class _Judged(Renderable, Immutable):
                     op,
                     # Whether a value is asked to be there is no secret, and no limit either.
                     REDACTED if hidden and op not in PRESENCE else self.scrub(threshold),
-                    REDACTED if hidden else self.scrub(_shown(self.values[tried.start + place])),
+                    REDACTED if hidden else self.scrub(shown(self.values[tried.start + place])),
                     RESULTS[code],
                     STATUSES[code],
                     hidden,
@@ -236,7 +236,7 @@ class _Judged(Renderable, Immutable):
         if not isinstance(record, FunctionRecord):
             return None
         inputs = tuple(
-            (key, REDACTED if self.hides(key) else self.scrub(_shown(value)), self.hides(key))
+            (key, REDACTED if self.hides(key) else self.scrub(shown(value)), self.hides(key))
             for key, value in record.inputs
         )
         return FunctionResult(
@@ -245,7 +245,7 @@ class _Judged(Renderable, Immutable):
             # What comes out of hidden values may be one of them.
             REDACTED
             if any(hidden for _, _, hidden in inputs) and not isinstance(record.returned, bool)
-            else self.scrub(_shown(record.returned)),
+            else self.scrub(shown(record.returned)),
             tried.result,
             None if record.error is None else str(self.scrub(record.error)),
             record.error_type,
@@ -337,7 +337,8 @@ class _Judged(Renderable, Immutable):
         return (type(self), (self.path, self.values, self.hide))
 
 
-def _shown(value: Any) -> Any:
+def shown(value: Any) -> Any:
+    """Give a recorded value as evidence shows it: plain where it can be made so."""
     try:
         return plain(value)
     except Exception:  # a foreign scalar that cannot be made plain is shown by its type

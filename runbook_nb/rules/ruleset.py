@@ -198,7 +198,7 @@ class RuleSet(Renderable, Immutable):
                 code="function_rule",
                 problems=[
                     Problem(
-                        message=f"is a function ({_qualified(self.rules[n].when)})",
+                        message=f"is a function ({qualified_name(self.rules[n].when)})",
                         where=f"rules[{n}].when",
                         fix="write it as conditions, or compute the value in a stage before",
                     )
@@ -366,7 +366,7 @@ def _rule_document(rule: Rule) -> dict[str, Any]:
     document: dict[str, Any] = {
         "when": written.write_when(rule.when)
         if isinstance(rule.when, Mapping)
-        else {"$function": _qualified(rule.when)},
+        else {"$function": qualified_name(rule.when)},
         "then": rule.then,
     }
     if rule.label is not None:
@@ -380,7 +380,8 @@ def _branch_document(branch: Default | Unreadable) -> dict[str, Any]:
     return {"branch": branch.branch} | ({"label": branch.label} if branch.label else {})
 
 
-def _qualified(function: Any) -> str:
+def qualified_name(function: Any) -> str:
+    """Give the name a function rule enters a digest with."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return visible(f"{getattr(function, '__module__', '?')}.{name}")
 

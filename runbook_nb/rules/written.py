@@ -2,31 +2,19 @@
 
 A date, datetime, decimal or duration is written ``{"$date": text}``, ``{"$datetime": text}``,
 ``{"$decimal": text}``, ``{"$seconds": text}``. A mapping that itself looks like a tag has its key
-written with one more ``$``. Reading gives back what was written.
+written with one more ``$``. Reading gives back what was written. The law is that of every written
+value; rule sets use these four tags of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from runbook_nb._text import did_you_mean
-
-_MICRO: Final = timedelta(microseconds=1)
+from runbook_nb._tags import RULE_TAGS, TagError, escaped, read_tag, tagged
 
 #: Stands for a threshold that could not be read and was reported, so that it is not told twice.
 BROKEN: Final = object()
-
-
-class TagError(ValueError):
-    """A tagged value cannot be read; the first argument says why, the second what to write."""
-
-    @property
-    def fix(self) -> str:
-        """What to write instead."""
-        return str(self.args[1])
 
 
 def write(value: Any) -> Any:
@@ -34,36 +22,22 @@ def write(value: Any) -> Any:
 
     Examples
     --------
+    >>> from datetime import date, timedelta
     >>> write([date(2026, 1, 2), timedelta(hours=1)])
     [{'$date': '2026-01-02'}, {'$seconds': '3600'}]
     >>> write({"$date": "x"})
     {'$$date': 'x'}
     """
-    if isinstance(value, Decimal):
-        return {"$decimal": str(value)}
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return {"$decimal": "Infinity" if value > 0 else "-Infinity"}
-    if isinstance(value, datetime):
-        return {"$datetime": value.isoformat()}
-    if isinstance(value, date):
-        return {"$date": value.isoformat()}
-    if isinstance(value, timedelta):
-        return {"$seconds": _seconds_text(value)}
+    found = tagged(value)
+    if found is not None:
+        return found
     if isinstance(value, Mapping):
-        return {_escaped(value, key): write(item) for key, item in value.items()}
+        return {escaped(len(value), key): write(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [write(item) for item in value]
     return value
-
-
-def _escaped(mapping: Mapping[str, Any], key: str) -> str:
-    return f"${key}" if len(mapping) == 1 and key.startswith("$") else key
-
-
-def _seconds_text(span: timedelta) -> str:
-    seconds, micros = divmod(abs(span) // _MICRO, 1_000_000)
-    sign = "-" if span < timedelta(0) else ""
-    return f"{sign}{seconds}" + (f".{micros:06d}".rstrip("0") if micros else "")
 
 
 def read(value: Any) -> Any:
@@ -88,47 +62,8 @@ def read(value: Any) -> Any:
         if isinstance(key, str) and key.startswith("$$"):
             return {key[1:]: read(item)}
         if isinstance(key, str) and key.startswith("$"):
-            return _tagged(key, item)
+            return read_tag(key, item, RULE_TAGS)
     return {key: read(item) for key, item in value.items()}
-
-
-def _date(text: str) -> date:
-    return date.fromisoformat(text)
-
-
-def _datetime(text: str) -> datetime:
-    if "T" not in text and " " not in text:
-        raise ValueError("it has no time of day")
-    return datetime.fromisoformat(text)
-
-
-def _seconds(text: str) -> timedelta:
-    exact = Decimal(text) * 1_000_000
-    if exact != exact.to_integral_value():
-        raise ValueError("it is finer than a microsecond")
-    return timedelta(microseconds=int(exact))
-
-
-_READERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
-    "$date": (_date, "2026-12-31"),
-    "$datetime": (_datetime, "2026-12-31T23:59:00+00:00"),
-    "$decimal": (Decimal, "0.95"),
-    "$seconds": (_seconds, "3600"),
-}
-
-
-def _tagged(tag: str, text: Any) -> Any:
-    if tag not in _READERS:
-        fix = did_you_mean(tag, _READERS) or f"for a mapping with that key write '${tag}'"
-        raise TagError(f"there is no tag {tag!r}", fix)
-    reader, sample = _READERS[tag]
-    fix = f'write it like {{"{tag}": "{sample}"}}'
-    if not isinstance(text, str):
-        raise TagError(f"the value of {tag!r} is not text", fix)
-    try:
-        return reader(text)
-    except (ValueError, InvalidOperation, OverflowError):
-        raise TagError(f"{text!r} cannot be read as {tag[1:]}", fix) from None
 
 
 def write_when(when: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,415 @@
+"""Lossless JSON for recorded values: plain JSON where JSON says it all, and tags for the rest.
+
+Base layer. Equal values give equal bytes, under sorted keys too: a mapping whose keys are not in
+sorted order says its order. What stands in a document twice is written once and referred to
+afterwards, rows with the same keys are written as columns, and nothing is nested deeper than a
+fixed number of levels, however deep the value is. `Untagger` reads it back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from enum import Enum
+from typing import Any, Final
+
+from runbook_nb._frozen import FrozenDict, FrozenList
+from runbook_nb._json import WireReport, plain_scalar
+from runbook_nb._tags import (
+    DEEPEST,
+    LONG,
+    MOST_PARTS,
+    SAFE_INTEGER,
+    base64_text,
+    escaped,
+    float_text,
+    int_text,
+    is_clean,
+    largest_of,
+    scalar_tag,
+    text_tag,
+)
+from runbook_nb._text import clip
+from runbook_nb._untagged import Untagger
+from runbook_nb.errors import CycleError, JsonError
+
+
+class Refusal(Exception):
+    """A value that cannot be carried: what it is, and the steps to it, innermost first."""
+
+    def __init__(self, what: str, type_name: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.type_name = type_name
+        self.steps: list[str] = []
+
+    @property
+    def path(self) -> str:
+        """The path to the value (``[3].frame``); empty at the top."""
+        return "".join(reversed(self.steps))
+
+
+#: Gives the tag and the content of a value of another layer; None for what it does not know.
+Foreign = Callable[[Any], "tuple[str, Any] | None"]
+
+_CONTAINERS: Final = frozenset({FrozenDict, FrozenList, dict, list, tuple, frozenset, set})
+
+
+class Tagger:
+    """Writes the values of one document.
+
+    Parameters
+    ----------
+    foreign : callable, optional
+        Knows values of other layers: gives ``(tag, content)``, where the content is written like
+        any list, or stands as it is when it is a plain scalar.
+    report : WireReport, optional
+        Counts what had to be made something plainer: members of enumerations (their value), named
+        tuples (tuples), subclasses of plain types.
+    strict : bool
+        Whether what cannot be carried is refused; else its type name stands for it, counted.
+    refer : bool
+        Whether what stands in the document twice is written once.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> tagger = Tagger()
+    >>> row = FrozenDict(id="a", at=date(2026, 1, 2))
+    >>> tagger.write(row)
+    {'$map': ['id', 'a', 'at', {'$date': '2026-01-02'}]}
+    >>> tagger.write((row, {"k": row}))
+    {'$tuple': [{'$ref': 0}, {'k': {'$ref': 0}}]}
+    """
+
+    def __init__(
+        self,
+        foreign: Foreign | None = None,
+        report: WireReport | None = None,
+        *,
+        strict: bool = True,
+        refer: bool = True,
+    ) -> None:
+        self._foreign = foreign
+        self.report = report if report is not None else WireReport()
+        self._strict = strict
+        self._refer = refer
+        self._bare = Tagger(foreign, self.report, strict=strict, refer=False) if refer else self
+        #: What was written so far, by identity, long texts and bytes by content -> its number.
+        self._known: dict[int, int] = {}
+        self._texts: dict[str, int] = {}
+        self._blobs: dict[bytes, int] = {}
+        #: Everything with a number; holding it keeps its identity its own.
+        self._kept: list[Any] = []
+        self._referred = False
+
+    def write(self, value: Any) -> Any:
+        """Write one value.
+
+        Raises
+        ------
+        Refusal
+            It cannot be carried, with the path to what cannot.
+        CycleError
+            It contains itself.
+        """
+        return self._write(value, 0)
+
+    def bare(self, value: Any) -> Any:
+        """Write one value that neither refers to others nor is referred to."""
+        return self._bare._write(value, 0)
+
+    def rows(self, values: Sequence[Any]) -> Any:
+        """Write several values that are not a list of anybody's: as columns when they are alike."""
+        return self._rows(values, 0)
+
+    def check(self) -> None:
+        """Refuse a document one value of which is too large with all it refers to spelt out."""
+        if self._referred and largest_of(self._kept, self._parts) > MOST_PARTS:
+            raise Refusal(f"a value with more than {MOST_PARTS:,} parts when it is spelt out")
+
+    # -- one value
+
+    def _write(self, value: Any, depth: int) -> Any:
+        cls = value.__class__
+        if value is None or cls is bool:
+            return value
+        if cls is str:
+            return self._text(value)
+        if cls is int:
+            return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else {"$int": int_text(value)}
+        if cls is float:
+            return value if math.isfinite(value) else {"$float": float_text(value)}
+        if cls in _CONTAINERS:
+            return self._container(value, depth)
+        return self._other(value, depth)
+
+    def _text(self, value: str) -> Any:
+        if self._refer and len(value) >= LONG:
+            if value in self._texts:
+                return {"$ref": self._texts[value]}
+            self._texts[value] = self._keep(value)
+        return text_tag(value)
+
+    def _bytes(self, value: bytes) -> Any:
+        if self._refer and len(value) >= LONG:
+            if value in self._blobs:
+                return {"$ref": self._blobs[value]}
+            self._blobs[value] = self._keep(value)
+        return {"$bytes": base64_text(value)}
+
+    def _ref(self, number: int) -> dict[str, int]:
+        self._referred = True
+        return {"$ref": number}
+
+    def _keep(self, value: Any) -> int:
+        self._kept.append(value)
+        return len(self._kept) - 1
+
+    def _container(self, value: Any, depth: int) -> Any:
+        if not value:
+            return self._body(value, depth)
+        number = self._known.get(id(value))
+        if number is not None:
+            return self._ref(number)
+        if depth >= DEEPEST:
+            return self._deep(value)
+        written = self._body(value, depth + 1)
+        self._remember(value)
+        return written
+
+    def _remember(self, value: Any) -> None:
+        if self._refer:
+            self._known.setdefault(id(value), self._keep(value))
+
+    def _body(self, value: Any, depth: int) -> Any:
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        if isinstance(value, list):
+            return self._rows(value, depth)
+        if isinstance(value, tuple):
+            return {"$tuple": self._each(value, depth)}
+        return self._set(value)
+
+    def _each(self, values: Iterable[Any], depth: int) -> list[Any]:
+        out: list[Any] = []
+        try:
+            for item in values:
+                out.append(self._write(item, depth))
+        except Refusal as refusal:
+            refusal.steps.append(f"[{len(out)}]")
+            raise
+        return out
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> Any:
+        key: Any = None
+        try:
+            if _in_order(value):
+                size = len(value)
+                plain: dict[str, Any] = {}
+                for key, item in value.items():
+                    plain[escaped(size, key)] = self._write(item, depth)
+                return plain
+            flat: list[Any] = []
+            for key, item in value.items():
+                flat.append(key if _is_plain_key(key) else self._bare._write(key, 0))
+                flat.append(self._write(item, depth))
+            _check_distinct(flat[::2])
+        except Refusal as refusal:
+            refusal.steps.append(f".{clip(key, 60)}" if isinstance(key, str) else f"[{key!r}]")
+            raise
+        return {"$map": flat}
+
+    def _set(self, value: Set[Any]) -> Any:
+        written = sorted((self._bare._write(item, 0) for item in value), key=_sort_text)
+        _check_distinct(written)
+        return {"$set": written}
+
+    def _rows(self, values: Sequence[Any], depth: int) -> Any:
+        keys = self._common_keys(values)
+        if not keys:
+            return self._each(values, depth)
+        columns: list[Any] = [list(keys)]
+        for key in keys:
+            try:
+                columns.append(self._rows([row[key] for row in values], depth + 1))
+            except Refusal as refusal:
+                # The step inside is the row's.
+                refusal.steps.insert(-1, f".{clip(key, 60)}")
+                raise
+        for row in values:
+            self._remember(row)
+        return {"$table": columns}
+
+    def _common_keys(self, values: Sequence[Any]) -> tuple[str, ...]:
+        """Give the keys that all of several mappings have in the same order; none when unlike."""
+        if len(values) < 2 or values[0].__class__ not in (FrozenDict, dict):
+            return ()
+        keys = tuple(values[0])
+        if not keys or not all(map(_is_plain_key, keys)):
+            return ()
+        known = self._known
+        for row in values:
+            if row.__class__ not in (FrozenDict, dict) or tuple(row) != keys or id(row) in known:
+                return ()
+        return keys
+
+    # -- what lies too deep
+
+    def _deep(self, value: Any) -> Any:
+        """Write what lies too deep from the inside out, each part as references to its parts."""
+        if not self._refer:
+            raise Refusal("a key or a member of a set nested too deeply", type(value).__name__)
+        entries: list[Any] = []
+        stack = [(value, iter(self._parts(value)))]
+        open_ones = {id(value)}
+        while stack:
+            node, parts = stack[-1]
+            for part in parts:
+                if not self._has_parts(part) or id(part) in self._known:
+                    continue
+                if id(part) in open_ones:
+                    raise CycleError("a value contains itself, so it cannot be written as JSON")
+                open_ones.add(id(part))
+                stack.append((part, iter(self._parts(part))))
+                break
+            else:
+                stack.pop()
+                open_ones.discard(id(node))
+                entries.append(self._write(node, 0))
+        return {"$deep": entries}
+
+    def _has_parts(self, value: Any) -> bool:
+        if isinstance(value, Mapping | list | tuple):
+            return bool(value)
+        return self._foreign is not None and isinstance(_content(self._foreign, value), list)
+
+    def _parts(self, value: Any) -> Iterable[Any]:
+        """Give what lies directly in a value and may have parts itself."""
+        content = None if self._foreign is None else _content(self._foreign, value)
+        if isinstance(content, list):
+            return content
+        if isinstance(value, Mapping):
+            return value.values()
+        return value if isinstance(value, list | tuple) else ()
+
+    # -- everything but plain data
+
+    def _other(self, value: Any, depth: int) -> Any:
+        found = None if self._foreign is None else self._foreign(value)
+        if found is not None:
+            return self._other_layer(value, *found, depth)
+        if isinstance(value, Enum):
+            self.report.replace(value)
+            return self._write(value.value, depth)
+        plain = plain_scalar(value)
+        if plain is not value:
+            return self._write(plain, depth)
+        if isinstance(value, bytes):
+            return self._bytes(bytes(value))
+        if isinstance(value, Mapping | list | tuple | Set):
+            self.report.replace(value)
+            return self._container(value, depth)
+        try:
+            written = scalar_tag(value, self.report)
+        except Exception:  # whatever a foreign zone or number does
+            written = None
+        if written is not None:
+            return self._write(written[0], depth) if len(written) == 1 else {written[0]: written[1]}
+        if not self._strict:
+            return self._text(self.report.replace(value))
+        name = type(value).__name__
+        raise Refusal(f"a {name}, which no JSON carries", name)
+
+    def _other_layer(self, value: Any, tag: str, content: Any, depth: int) -> Any:
+        if not tag:
+            return self._write(content, depth)
+        if not isinstance(content, list):
+            return {tag: content}
+        number = self._known.get(id(value))
+        if number is not None:
+            return self._ref(number)
+        if depth >= DEEPEST:
+            return self._deep(value)
+        written = {tag: self._each(content, depth + 1)}
+        self._remember(value)
+        return written
+
+
+def _content(foreign: Foreign, value: Any) -> Any:
+    found = foreign(value)
+    return None if found is None else found[1]
+
+
+def _is_plain_key(key: Any) -> bool:
+    return key.__class__ is str and is_clean(key)
+
+
+def _in_order(value: Mapping[Any, Any]) -> bool:
+    """Say whether a mapping is what a reader of sorted JSON would make of it."""
+    last = None
+    for key in value:
+        if not _is_plain_key(key) or (last is not None and key <= last):
+            return False
+        last = key
+    return True
+
+
+def _sort_text(written: Any) -> str:
+    return json.dumps(written, sort_keys=True)
+
+
+def _check_distinct(written: Sequence[Any]) -> None:
+    """Refuse keys or members that would be one and the same; NaN is never the same."""
+    texts = [one if one.__class__ is str else _sort_text(one) for one in written]
+    if len(set(texts)) < len(texts) and not any("NaN" in text for text in texts):
+        raise Refusal("a mapping or a set of which two keys or members are written alike")
+
+
+def write(value: Any, report: WireReport | None = None) -> Any:
+    """Write one value as JSON values.
+
+    Raises
+    ------
+    JsonError
+        It cannot be carried; ``where`` is the path to what cannot, the message names its type.
+    CycleError
+        It contains itself.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> write(FrozenDict(id="a", seen=frozenset({1}), share=Decimal("0.10")))
+    {'id': 'a', 'seen': {'$set': [1]}, 'share': {'$decimal': '0.10'}}
+    """
+    tagger = Tagger(report=report)
+    try:
+        written = tagger.write(value)
+        tagger.check()
+    except Refusal as refusal:
+        raise JsonError(
+            f"JSON cannot carry {refusal.what} at {refusal.path.lstrip('.') or 'the top'}",
+            where=refusal.path.lstrip(".") or None,
+            fix="keep plain data: texts, numbers, dates, lists, mappings",
+        ) from None
+    return written
+
+
+def read(data: Any) -> Any:
+    """Read what `write` wrote; the value is frozen.
+
+    Raises
+    ------
+    TagError
+        It is not a written value.
+
+    Examples
+    --------
+    >>> read({"$map": ["id", "a", 1, {"$float": "NaN"}]})
+    {'id': 'a', 1: nan}
+    """
+    reader = Untagger()
+    value = reader.read(data)
+    reader.check()
+    return value

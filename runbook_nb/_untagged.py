@@ -1,0 +1,230 @@
+"""Reading tagged JSON back: nothing that is read is trusted.
+
+Base layer. Whatever is wrong raises `TagError`; nothing is nested or multiplied without bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from runbook_nb._frozen import FrozenDict, FrozenList
+from runbook_nb._tags import (
+    LONG,
+    MOST_LEVELS,
+    MOST_PARTS,
+    SCALAR_TAGS,
+    TEXT_TAGS,
+    TagError,
+    largest_of,
+    read_tag,
+    unknown_tag,
+)
+from runbook_nb._text import clip
+
+#: Makes a value of another layer out of the content of its tag, whose parts were read.
+ForeignReader = Callable[[Any], Any]
+
+
+class Untagger:
+    """Reads the values of one document, in the order in which they were written.
+
+    Nothing that is read is trusted: whatever is wrong raises `TagError`, and nothing is nested or
+    multiplied without bound. What comes back is frozen.
+
+    Parameters
+    ----------
+    foreign : mapping of str to callable, optional
+        Tags of other layers -> what makes the value out of the content. The content is a list of
+        values that were read, or a plain scalar. The callable raises `TagError` or `ValueError`.
+    refer : bool
+        Whether the document may refer to what stands in it before.
+
+    Examples
+    --------
+    >>> Untagger().read({"$tuple": [{"$date": "2026-01-02"}, {"$$date": 1}]})
+    (datetime.date(2026, 1, 2), {'$date': 1})
+    """
+
+    def __init__(
+        self, foreign: Mapping[str, ForeignReader] | None = None, *, refer: bool = True
+    ) -> None:
+        self._refer = refer
+        self._foreign = dict(foreign or {})
+        self._bare = Untagger(foreign, refer=False) if refer else self
+        self._kept: list[Any] = []
+        #: The parts of the values of other layers, by the identity of the value.
+        self._contents: dict[int, list[Any]] = {}
+        self._referred = False
+        self._tags: dict[str, Callable[[Any, int], Any]] = {
+            "$tuple": self._tuple,
+            "$set": self._set,
+            "$map": self._pairs,
+            "$table": self._table,
+        }
+        if refer:
+            self._tags |= {"$ref": self._ref, "$deep": self._deep}
+
+    def read(self, data: Any) -> Any:
+        """Read one value."""
+        return self._read(data, 0)
+
+    def bare(self, data: Any) -> Any:
+        """Read what `Tagger.bare` wrote."""
+        return self._bare._read(data, 0)
+
+    def rows(self, data: Any) -> list[Any]:
+        """Read what `Tagger.rows` wrote."""
+        return self._rows(data, 0)
+
+    def check(self) -> None:
+        """Refuse a document one value of which is too large with all it refers to spelt out."""
+        if self._referred and largest_of(self._kept, self._parts) > MOST_PARTS:
+            raise TagError(
+                f"a value has more than {MOST_PARTS:,} parts when it is spelt out",
+                "do not refer to one part that often",
+            )
+
+    def _parts(self, value: Any) -> Iterable[Any]:
+        if isinstance(value, Mapping):
+            return value.values()
+        if isinstance(value, list | tuple):
+            return value
+        return self._contents.get(id(value), ())
+
+    def _read(self, data: Any, depth: int) -> Any:
+        cls = data.__class__
+        if data is None or cls is bool or cls is int or cls is float:
+            return data
+        if cls is str:
+            return self._long(data)
+        if depth > MOST_LEVELS:
+            raise TagError("it is nested too deeply", "what lies deeper is written beforehand")
+        if cls is list:
+            return self._keep(FrozenList([self._read(item, depth + 1) for item in data]))
+        if cls is not dict:
+            raise TagError(f"a {cls.__name__} is no JSON", "give what a JSON reader gave")
+        if len(data) == 1:
+            ((key, content),) = data.items()
+            if key.__class__ is str and key.startswith("$"):
+                if key.startswith("$$"):
+                    data = {key[1:]: content}
+                else:
+                    return self._tag(key, content, depth + 1)
+        if any(key.__class__ is not str for key in data):
+            raise TagError("a key of a mapping is not text", "write such a mapping as $map")
+        return self._keep(
+            FrozenDict({key: self._read(item, depth + 1) for key, item in data.items()})
+        )
+
+    def _long(self, value: Any) -> Any:
+        if self._refer and len(value) >= LONG:
+            self._kept.append(value)
+        return value
+
+    def _keep(self, value: Any) -> Any:
+        if self._refer and value:
+            self._kept.append(value)
+        return value
+
+    def _tag(self, tag: str, content: Any, depth: int) -> Any:
+        if tag in SCALAR_TAGS:
+            return read_tag(tag, content, SCALAR_TAGS)
+        if tag in TEXT_TAGS:
+            return self._long(read_tag(tag, content, TEXT_TAGS))
+        if tag in self._tags:
+            return self._tags[tag](content, depth)
+        if tag in self._foreign:
+            return self._other_layer(tag, content, depth)
+        raise unknown_tag(tag, (*SCALAR_TAGS, *TEXT_TAGS, *self._tags, *self._foreign))
+
+    def _other_layer(self, tag: str, content: Any, depth: int) -> Any:
+        parts = self._each(content, tag, depth) if content.__class__ is list else content
+        if content.__class__ is dict:
+            raise TagError(f"the content of {tag!r} is a mapping", "give a list")
+        value = self._foreign[tag](parts)
+        if content.__class__ is list and self._refer:
+            self._kept.append(value)
+            self._contents[id(value)] = parts
+        return value
+
+    def _each(self, content: Any, tag: str, depth: int) -> list[Any]:
+        return [self._read(item, depth) for item in _listed(content, tag)]
+
+    def _tuple(self, content: Any, depth: int) -> Any:
+        return self._keep(tuple(self._each(content, "$tuple", depth)))
+
+    def _set(self, content: Any, depth: int) -> Any:
+        items = [self._bare._read(item, depth) for item in _listed(content, "$set")]
+        found = _hashed(lambda: frozenset(items), "a member of a set")
+        if len(found) != len(items):
+            raise TagError("a set has a member twice", "write each member once")
+        return self._keep(found)
+
+    def _pairs(self, content: Any, depth: int) -> Any:
+        flat = _listed(content, "$map")
+        if len(flat) % 2:
+            raise TagError("a mapping has a key without a value", "write keys and values in turn")
+        pairs = [
+            (
+                key if key.__class__ is str else self._bare._read(key, depth),
+                self._read(item, depth),
+            )
+            for key, item in zip(flat[::2], flat[1::2], strict=True)
+        ]
+        found = _hashed(lambda: FrozenDict(pairs), "a key of a mapping")
+        if len(found) != len(pairs):
+            raise TagError("a mapping has a key twice", "write each key once")
+        return self._keep(found)
+
+    def _table(self, content: Any, depth: int) -> Any:
+        return self._keep(FrozenList(self._table_rows(content, depth)))
+
+    def _rows(self, data: Any, depth: int) -> list[Any]:
+        if data.__class__ is dict and data.keys() == {"$table"}:
+            return self._table_rows(data["$table"], depth + 1)
+        return [self._read(item, depth + 1) for item in _listed(data, "a column")]
+
+    def _table_rows(self, content: Any, depth: int) -> list[Any]:
+        if depth > MOST_LEVELS:
+            raise TagError("it is nested too deeply", "what lies deeper is written beforehand")
+        parts = _listed(content, "$table")
+        keys = _listed(parts[0], "the keys of $table") if parts else []
+        if not keys or len(set(map(str, keys))) < len(keys) or len(parts) != len(keys) + 1:
+            raise TagError("a table needs distinct keys and a column for each", "give both")
+        if any(key.__class__ is not str for key in keys):
+            raise TagError("a key of a table is not text", "write such rows one by one")
+        columns = [self._rows(column, depth + 1) for column in parts[1:]]
+        if len(set(map(len, columns))) > 1:
+            raise TagError("the columns of a table differ in length", "give one value per row")
+        rows = [FrozenDict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+        return [self._keep(row) for row in rows]
+
+    def _ref(self, content: Any, depth: int) -> Any:
+        if content.__class__ is not int or not 0 <= content < len(self._kept):
+            raise TagError(
+                f"{clip(str(content), 20)!r} refers to nothing before it",
+                f"there are {len(self._kept)} to refer to here",
+            )
+        self._referred = True
+        return self._kept[content]
+
+    def _deep(self, content: Any, depth: int) -> Any:
+        values = self._each(content, "$deep", depth)
+        if not values:
+            raise TagError("there is nothing in $deep", "its last part is the value")
+        return values[-1]
+
+
+def _listed(content: Any, what: str) -> list[Any]:
+    if content.__class__ is not list:
+        raise TagError(f"the content of {what} is no list", "give a list")
+    found: list[Any] = content
+    return found
+
+
+def _hashed(make: Callable[[], Any], what: str) -> Any:
+    try:
+        return make()
+    except TypeError:
+        raise TagError(f"{what} cannot be one", "use texts, numbers, dates or tuples") from None

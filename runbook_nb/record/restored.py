@@ -1,0 +1,494 @@
+"""A log read back from JSON: everything is checked, and only a whole log is handed out.
+
+Record layer. A written log may come from a file, a store or a stranger. What does not add up (a
+number out of range, a value too many, an outcome its rules cannot have, a fan-out that would lie
+inside itself) is refused with its place, so that no view over the log can meet it later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from runbook_nb._frozen import FrozenDict
+from runbook_nb._tags import MOST_PARTS, TagError
+from runbook_nb._text import MISSING, clip
+from runbook_nb._untagged import Untagger
+from runbook_nb.errors import LoadError
+from runbook_nb.record.columns import Column, fan_columns, root_columns
+from runbook_nb.record.log import STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
+from runbook_nb.record.rulebook import (
+    PathReader,
+    functions_in,
+    hider_of,
+    read_functions,
+    read_rule_sets,
+)
+from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
+from runbook_nb.rules.ruleset import RuleSet
+
+#: Written into every log.
+LOG_FORMAT: Final = "runbook_nb/log/1"
+
+#: Fan-outs inside branches of others, at most; views follow them level by level.
+MOST_NESTED: Final = 64
+
+_FIX: Final = "read what write_log wrote, unchanged"
+
+_PATH_KINDS: Final = frozenset(kind for kind, width in WIDTHS.items() if width < 0)
+_STATE_KINDS: Final = frozenset({"read", "write", "update", "append", "delete"})
+
+
+def read_log(data: Any, rules: Iterable[RuleSet] = ()) -> Log:
+    """Read a log that `write_log` wrote.
+
+    Parameters
+    ----------
+    data : object
+        What a JSON reader gave. It is not trusted.
+    rules : iterable of RuleSet, optional
+        Live rule sets: one that says the same as a carried one takes its place.
+
+    Returns
+    -------
+    Log
+        Whole and checked; it can be viewed, and appended to.
+
+    Raises
+    ------
+    LoadError
+        Something in it is wrong; ``where`` says what.
+
+    Examples
+    --------
+    >>> from runbook_nb.record.written import write_log
+    >>> read_log(write_log(Log())).codes
+    []
+    """
+    return read_log_with(data, rules)[0]
+
+
+def read_log_with(data: Any, rules: Iterable[RuleSet] = ()) -> tuple[Log, FrozenDict]:
+    """Read a log, and what was written beside it.
+
+    Raises
+    ------
+    LoadError
+        Something in it is wrong; ``where`` says what.
+    """
+    try:
+        return _Reader(data, tuple(rules)).document()
+    except RecursionError:
+        raise bad_log("is nested too deeply", "the log") from None
+
+
+def bad_log(what: str, where: str) -> LoadError:
+    """Make the error for a log that is damaged."""
+    return LoadError(f"the log is damaged: {where} {what}", where=where, fix=_FIX, code="bad_log")
+
+
+class _Reader:
+    """One log on its way out of JSON."""
+
+    def __init__(self, data: Any, live: Sequence[RuleSet]) -> None:
+        if not isinstance(data, dict) or data.get("format") != LOG_FORMAT:
+            raise LoadError(
+                "this is no log this version can read",
+                where="the log",
+                fix=f"its format should be {LOG_FORMAT!r}",
+                code="bad_log",
+            )
+        self.data = data
+        self.live = live
+        self.log = Log()
+        self.rule_sets: list[RuleSet] = []
+        self.paths = PathReader(())
+        self.hiders: list[Any] = []
+        self.widths: list[int] = []
+        self.fans: list[FanOut] = []
+        self.placed = 0
+        #: How deep each fan-out lies, and whose slots are looked at from where.
+        self.depths: list[int] = []
+        self.looks: list[Counter[int]] = []
+        self.here: Counter[int] = Counter()
+        self.reader = Untagger(
+            {
+                "$missing": self.missing,
+                "$slots": self.slots,
+                "$slot": self.slot,
+                "$called": self.called,
+                "$decision": lambda parts: self.decision(Decision, parts),
+                "$selection": lambda parts: self.decision(Selection, parts),
+                "$rules": lambda number: self.rule_sets[_index(number, len(self.rule_sets))],
+            }
+        )
+
+    def document(self) -> tuple[Log, FrozenDict]:
+        data, log = self.data, self.log
+        functions = read_functions(data.get("functions"))
+        self.rule_sets = read_rule_sets(data.get("rules"), functions, self.live)
+        self.paths = PathReader(self.rule_sets)
+        self.hiders = [hider_of(rules) for rules in self.rule_sets]
+        stages = [self.stage(entry, n) for n, entry in enumerate(self.list_of(data, "stages"))]
+        for number, entry in enumerate(self.list_of(data, "codes")):
+            code = self.code(entry, stages, f"codes[{number}]")
+            log._numbers.setdefault(code, number)
+            log.codes.append(code)
+        for number, entry in enumerate(self.list_of(data, "shapes")):
+            codes = self.track(entry, f"shapes[{number}]")
+            log._shape_numbers.setdefault(codes, number)
+            log.shapes.append(Shape(number, codes))
+            self.widths.append(log_width(log, codes))
+        root = self.mapping_of(data, "root")
+        entries = self.list_of(data, "fan_outs")
+        self.fans = [self.shell(entry, stages, n) for n, entry in enumerate(entries)]
+        log.root.codes.extend(self.track(root.get("codes"), "root.codes"))
+        columns = root_columns(log, log.root.codes)
+        log.root.values.extend(self.columns(columns, root, "root", -1))
+        for number, entry in enumerate(entries):
+            self.fill(self.fans[number], entry, number)
+        if self.placed != len(self.fans):
+            raise bad_log("holds fan-outs that no track ran", "fan_outs")
+        more = self.beside()
+        self.guarded("the log", self.reader.check)
+        self.check_looks()
+        return log, more
+
+    # -- tables
+
+    def stage(self, entry: Any, number: int) -> StageRef:
+        where = f"stages[{number}]"
+        if not isinstance(entry, list) or not 3 <= len(entry) <= 4:
+            raise bad_log("is no written stage", where)
+        return StageRef(*(self.text(part, where) for part in entry))
+
+    def code(self, entry: Any, stages: Sequence[StageRef], where: str) -> Code:
+        if not isinstance(entry, list) or not 2 <= len(entry) <= 4:
+            raise bad_log("is no written code", where)
+        kind, stage, key, path = (*entry, None, None)[:4]
+        if not isinstance(kind, str) or kind not in WIDTHS:
+            raise bad_log(f"has the kind {clip(str(kind), 40)!r}, which there is not", where)
+        if (path is not None) != (kind in _PATH_KINDS):
+            raise bad_log(f"is a {kind} {'with' if path else 'without'} a decision", where)
+        if kind in _STATE_KINDS and key is None:
+            raise bad_log(f"is a {kind} without a key", where)
+        found = None
+        if path is not None:
+            if not isinstance(path, list) or not 2 <= len(path) <= 3:
+                raise bad_log("is no written decision", where)
+            found = self.log.same_path(self.paths.read(path[0], path[1], len(path) == 3, where))
+        ref = stages[_at(stage, len(stages), where)]
+        return Code(kind, ref, None if key is None else self.text(key, where), found)
+
+    def track(self, entry: Any, where: str) -> tuple[int, ...]:
+        known = len(self.log.codes)
+        if not isinstance(entry, list):
+            raise bad_log("is no list of codes", where)
+        for number in entry:
+            if type(number) is not int or not 0 <= number < known:
+                raise bad_log("has a code that is not in the table", where)
+        return tuple(entry)
+
+    # -- values
+
+    def columns(
+        self, columns: Iterator[Column], entry: Mapping[str, Any], where: str, inside: int
+    ) -> list[Any]:
+        """Give the values of a track, or of the branches of a fan-out, each where it belongs."""
+        written = self.list_of(entry, "values", where)
+        read: list[tuple[list[int], Sequence[Any]]] = []
+        for column in columns:
+            place = f"{where}.values[{len(read)}]"
+            if len(read) == len(written):
+                raise bad_log("is not there", place)
+            read.append((column.places, self.column(column, written[len(read)], place, inside)))
+        if len(read) < len(written):
+            raise bad_log("has more values than its codes record", where)
+        # Only now is room made for them: every place has its value.
+        values: list[Any] = [None] * sum(len(places) for places, _ in read)
+        for places, found in read:
+            for at, value in zip(places, found, strict=True):
+                values[at] = value
+        return values
+
+    def column(self, column: Column, data: Any, where: str, inside: int) -> Sequence[Any]:
+        if column.code.kind == "fan_out":
+            return self.place(data, len(column.places), where, inside)
+        found: list[Any] = self.guarded(where, lambda: self.reader.rows(data))
+        check_column(column, found, where)
+        return found
+
+    def place(self, data: Any, count: int, where: str, inside: int) -> list[FanOut]:
+        """Give the fan-outs of a column: those after all that were placed before."""
+        if type(data) is not int or data != self.placed or data + count > len(self.fans):
+            raise bad_log("is not the next fan-out", where)
+        depth = 0 if inside < 0 else self.depths[inside] + 1
+        if depth > MOST_NESTED:
+            raise bad_log(f"lies inside more than {MOST_NESTED} others", where)
+        self.placed += count
+        self.depths += [depth] * count
+        for number in range(data, self.placed):
+            self.here[number] += 1
+        return self.fans[data : self.placed]
+
+    def shell(self, entry: Any, stages: Sequence[StageRef], number: int) -> FanOut:
+        """Make a fan-out without items and values."""
+        where = f"fan_outs[{number}]"
+        if not isinstance(entry, dict):
+            raise bad_log("is no written fan-out", where)
+        cap, execution = entry.get("cap"), entry.get("execution")
+        into, subject = entry.get("into"), entry.get("subject")
+        if type(cap) is not int or cap < 0 or type(execution) is not int or execution < -1:
+            raise bad_log("has a cap or an execution that is none", where)
+        return FanOut(
+            self.log,
+            stages[_at(entry.get("stage"), len(stages), where)],
+            (),
+            cap=cap,
+            into=None if into is None else self.text(into, where),  # type: ignore[arg-type]
+            subject=None if subject is None else self.text(subject, where),
+            execution=execution,
+        )
+
+    def fill(self, fan: FanOut, entry: Mapping[str, Any], number: int) -> None:
+        """Read the items and the branches of a fan-out."""
+        where = f"fan_outs[{number}]"
+        if number >= self.placed:
+            raise bad_log("is run by no track before it", where)
+        self.here = Counter()
+        items = self.read(f"{where}.items", entry.get("items"))
+        if not isinstance(items, list | tuple | Slots):
+            raise bad_log("are no list", f"{where}.items")
+        size = len(items)
+        fan.items = items
+        statuses = self.runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
+        shapes = self.runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
+        fan.statuses = bytearray(statuses)
+        fan.shapes = array("i", shapes)
+        fan.offsets = array("q", [0]) * size
+        end = 0
+        for index, shape in enumerate(shapes):
+            if shape >= 0:
+                fan.offsets[index] = end
+                end += self.widths[shape]
+        self.notes(fan, entry.get("notes", []), where)
+        fan.values = self.columns(fan_columns(self.log, fan), entry, where, number)
+        self.looks.append(self.here)
+
+    def notes(self, fan: FanOut, entry: Any, where: str) -> None:
+        for note in entry if isinstance(entry, list) else [None]:
+            if not isinstance(note, list) or len(note) != 2:
+                raise bad_log("has notes that are none", where)
+            fan.notes[_at(note[0], len(fan), where)] = self.text(note[1], where)
+
+    def runs(self, entry: Any, size: int, allowed: range, where: str) -> list[int]:
+        found: list[int] = []
+        numbers = entry if isinstance(entry, list) else [None]
+        for value, times in zip(numbers[::2], numbers[1::2], strict=False):
+            if type(value) is not int or type(times) is not int or value not in allowed:
+                raise bad_log("has a status or shape that is none", where)
+            if not 0 < times <= size - len(found):
+                break
+            found += [value] * times
+        if len(found) != size or len(numbers) % 2:
+            raise bad_log(f"does not say what became of its {size} items", where)
+        return found
+
+    def beside(self) -> FrozenDict:
+        self.here = Counter()  # whatever is beside the log lies in no fan-out
+        found: dict[str, Any] = {}
+        for entry in self.list_of({"beside": [], **self.data}, "beside"):
+            if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str):
+                raise bad_log("is no name with a value", "beside")
+            name, data = entry
+            found[name] = self.read(name, data)
+        return FrozenDict(found)
+
+    # -- values of the record's and the rules' own classes
+
+    def missing(self, content: Any) -> Any:
+        if content is not True:
+            raise ValueError("what is missing says true")
+        return MISSING
+
+    def slots(self, number: Any) -> Slots:
+        fan = self.fans[_index(number, len(self.fans))]
+        self.here[number] += 1
+        return Slots(fan)
+
+    def slot(self, parts: Any) -> Slot:
+        index, item, status, value, *texts = _listed(parts, 7)
+        if type(index) is not int or status not in STATUS_WORDS:
+            raise ValueError("a slot has a number and a status")
+        if any(not isinstance(text, str | None) for text in texts):
+            raise ValueError("the words of a slot are texts")
+        return Slot(index, item, status, value, *texts)
+
+    def called(self, parts: Any) -> FunctionRecord:
+        if not isinstance(parts, list) or len(parts) < 3 or len(parts) % 2 == 0:
+            raise ValueError("the record of a function has a result and what was read")
+        returned, error, error_type, *read = parts
+        keys = read[::2]
+        if not all(isinstance(one, str | None) for one in (error, error_type)) or not all(
+            isinstance(key, str) for key in keys
+        ):
+            raise ValueError("the keys and the error of a function are texts")
+        return FunctionRecord(
+            tuple(zip(keys, read[1::2], strict=True)), returned, error, error_type
+        )
+
+    def decision(self, cls: Any, parts: Any) -> Decision | Selection:
+        if not isinstance(parts, list) or len(parts) < 3:
+            raise ValueError("a decision has rules, outcomes and values")
+        number, outcomes, selecting, *values = parts
+        path = self.paths.read(number, outcomes, selecting, "a decision")
+        if len(values) != len(path.codes):
+            raise ValueError("a decision has a value for each outcome")
+        check_records(path, values, "a decision")
+        found: Decision | Selection = cls(path, tuple(values), self.hiders[number])
+        return found
+
+    # -- asking
+
+    def text(self, data: Any, where: str) -> str:
+        found = self.guarded(where, lambda: self.reader.bare(data))
+        if not isinstance(found, str):
+            raise bad_log("has something that should be a text", where)
+        return found
+
+    def list_of(self, data: Mapping[str, Any], name: str, where: str = "") -> list[Any]:
+        found = data.get(name)
+        if not isinstance(found, list):
+            raise bad_log("is no list", f"{where}.{name}" if where else name)
+        return found
+
+    def mapping_of(self, data: Mapping[str, Any], name: str) -> dict[str, Any]:
+        found = data.get(name)
+        if not isinstance(found, dict):
+            raise bad_log("is no mapping", name)
+        return found
+
+    def read(self, where: str, data: Any) -> Any:
+        return self.guarded(where, lambda: self.reader.read(data))
+
+    def guarded(self, where: str, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except TagError as error:
+            raise LoadError(
+                f"the log is damaged: {where}: {error.args[0]}",
+                where=where,
+                fix=error.fix,
+                code="bad_log",
+            ) from error
+        except ValueError as error:
+            if isinstance(error, LoadError):
+                raise
+            raise bad_log(f"holds what is none: {error}", where) from error
+
+    def check_looks(self) -> None:
+        """Refuse slots that would show themselves, and those that would show too much.
+
+        Slots are made of what their fan-out holds, which may be slots again. In a run they lead
+        from later to earlier fan-outs, and to inner ones.
+        """
+        waiting = [0] * len(self.looks)
+        for look in self.looks:
+            for number in look:
+                waiting[number] += 1
+        ready = [number for number, count in enumerate(waiting) if not count]
+        order: list[int] = []
+        while ready:
+            number = ready.pop()
+            order.append(number)
+            for inner in self.looks[number]:
+                waiting[inner] -= 1
+                if not waiting[inner]:
+                    ready.append(inner)
+        if len(order) < len(self.looks):
+            raise bad_log("holds slots that would hold themselves", "fan_outs")
+        sizes = [0] * len(self.looks)
+        for number in reversed(order):
+            own = len(self.fans[number].values) + len(self.fans[number].items)
+            sizes[number] = own + sum(
+                times * sizes[inner] for inner, times in self.looks[number].items()
+            )
+            if sizes[number] > MOST_PARTS:
+                raise bad_log(f"shows more than {MOST_PARTS:,} values", f"fan_outs[{number}]")
+
+
+def log_width(log: Log, codes: Iterable[int]) -> int:
+    """Say how many values go with a sequence of codes."""
+    return sum(log.width(log.codes[number]) for number in codes)
+
+
+# -- what a value of a kind must be --------------------------------------------------------
+
+
+def check_column(column: Column, values: Sequence[Any], where: str) -> None:
+    """Refuse values that what recorded them cannot have recorded."""
+    code, part, places = column
+    if len(values) != len(places):
+        raise bad_log(f"has {len(values)} values, not {len(places)}", where)
+    if code.path is not None:
+        called = part in functions_in(code.path)
+        if any(isinstance(value, FunctionRecord) is not called for value in values):
+            raise bad_log("has a value of another kind of rule", where)
+        return
+    fits = _FITS.get(code.kind)
+    if fits is not None and not all(map(fits, values)):
+        raise bad_log(f"has a value no {code.kind} has", where)
+
+
+def check_records(path: DecisionPath, values: Sequence[Any], where: str) -> None:
+    """Refuse a decision whose function rules have no record, or others have one."""
+    called = functions_in(path)
+    for place, value in enumerate(values):
+        if isinstance(value, FunctionRecord) is not (place in called):
+            raise bad_log("has a value of another kind of rule", where)
+
+
+def _is_error(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("type"), str)
+        and isinstance(value.get("message"), str)
+    )
+
+
+_FITS: Final[dict[str, Callable[[Any], bool]]] = {
+    "error": _is_error,
+    "ended": _is_error,
+    "retry": lambda value: (
+        isinstance(value, Mapping)
+        and {"attempt", "attempts"} <= value.keys()
+        and _is_error(value.get("error"))
+    ),
+    "pause": lambda value: isinstance(value, Mapping) and {"reason", "expects"} <= value.keys(),
+    "enter": lambda value: isinstance(value, Mapping),
+    "streamed": lambda value: isinstance(value, Mapping),
+    "loop": lambda value: type(value) is int,
+    "choices": lambda value: isinstance(value, list | tuple),
+}
+
+
+def _listed(parts: Any, size: int) -> list[Any]:
+    if not isinstance(parts, list) or len(parts) != size:
+        raise ValueError(f"it has {size} parts")
+    return parts
+
+
+def _index(value: Any, size: int) -> int:
+    if type(value) is not int or not 0 <= value < size:
+        raise ValueError("it refers to what is not there")
+    return value
+
+
+def _at(value: Any, size: int, where: str) -> int:
+    try:
+        return _index(value, size)
+    except ValueError as error:
+        raise bad_log("refers to what is not there", where) from error

@@ -1,0 +1,478 @@
+"""The rule sets of a written log: what they say, what a policy hides of it, and reading them back.
+
+Record layer. A rule that is a function is carried by its name alone; read back, it is a rule that
+says so when somebody wants to judge with it. Decisions that were made by it keep their evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from runbook_nb._frozen import Immutable, thaw
+from runbook_nb._json import encode
+from runbook_nb._tagged import Tagger
+from runbook_nb._text import MISSING
+from runbook_nb._untagged import Untagger
+from runbook_nb.errors import LoadError, NotCarried, RunbookError
+from runbook_nb.rules import written
+from runbook_nb.rules.decision import Hider, shown
+from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
+from runbook_nb.rules.kinds import ERROR, NO, YES
+from runbook_nb.rules.model import Default, Unreadable
+from runbook_nb.rules.operators import PRESENCE
+from runbook_nb.rules.plan import path_for, when_of
+from runbook_nb.rules.ruleset import RuleSet, qualified_name
+from runbook_nb.rules.wording import REDACTED
+
+#: Outcomes times rules that a log may hold in distinct decisions.
+MOST_OUTCOMES: Final = 20_000_000
+
+_FIX: Final = "read what write_log wrote, unchanged"
+
+
+class AbsentFunction:
+    """Stands for the function of a rule that was not carried.
+
+    It has the function's names, so that sentences and digests stay what they were.
+
+    Examples
+    --------
+    >>> AbsentFunction("shop.rules.is_stale", "is_stale")({})
+    Traceback (most recent call last):
+      ...
+    runbook_nb.errors.NotCarried: this rule's function was not carried: shop.rules.is_stale; ...
+    """
+
+    def __init__(self, qualified: str, name: str, number: int = 0) -> None:
+        module, _, rest = qualified.partition(".")
+        self.__module__ = module
+        self.__qualname__ = rest
+        self.__name__ = name
+        self._number = number
+
+    def __call__(self, facts: Any) -> Any:
+        """Refuse to judge."""
+        raise NotCarried(
+            f"this rule's function was not carried: {self.__module__}.{self.__qualname__}",
+            where=self.__name__,
+            fix="judge with the rule set of the procedure itself",
+        )
+
+    def _content(self) -> tuple[Any, ...]:
+        return self.__module__, self.__qualname__, self.__name__, self._number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbsentFunction) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+class ServedRules(RuleSet):
+    """A rule set as a policy let it be seen: limits of hidden keys are not in it.
+
+    It bears the digest of the rules that judged.
+
+    Attributes
+    ----------
+    hidden : frozenset of str
+        The keys whose values and limits were taken out.
+    """
+
+    __slots__ = ("hidden",)
+    hidden: frozenset[str]
+
+
+class HiddenKeys(Immutable):
+    """Stands for the policy in a copy: knows which keys are hidden, and no secret.
+
+    Examples
+    --------
+    >>> HiddenKeys(frozenset({"token"})).hides_key("token")
+    True
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: frozenset[str]) -> None:
+        self._keys = keys
+
+    def hides_key(self, key: str, /) -> bool:
+        """Whether the value of a key was taken out."""
+        return key in self._keys
+
+    def scrub(self, value: Any, /) -> Any:
+        """Give the value: secret texts were taken out when it was written."""
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (HiddenKeys, (self._keys,))
+
+
+def hider_of(rules: RuleSet) -> HiddenKeys | None:
+    """Give what hides the keys of rules that were read back; None where nothing is hidden.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule
+    >>> hider_of(RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")])) is None
+    True
+    """
+    hidden = getattr(rules, "hidden", None)
+    return HiddenKeys(hidden) if hidden else None
+
+
+def is_selecting(path: DecisionPath) -> bool:
+    """Say whether a path is that of a selection: all rules were tried."""
+    return path.via == "select" or (path.via == "outside" and path.branch is None)
+
+
+def functions_in(path: DecisionPath) -> frozenset[int]:
+    """Give the places among a path's values where the record of a function rule stands."""
+    return frozenset(
+        tried.start for tried in path.tried if not isinstance(when_of(path.rules, tried), Mapping)
+    )
+
+
+# -- writing -------------------------------------------------------------------------------
+
+
+class _Entry:
+    """One rule set, as it will be written."""
+
+    __slots__ = ("content", "digest", "held", "hidden", "served")
+
+    def __init__(self, *held: Any) -> None:
+        #: Keeps the identities it is found by its own.
+        self.held = held
+        self.digest: str | None = None
+        self.content: Any = None
+        self.hidden: set[str] = set()
+        self.served = False
+
+
+class Rulebook:
+    """Collects the rule sets of a log while it is written.
+
+    Parameters
+    ----------
+    text : callable
+        Hides secret texts in a name; gives it unchanged where there is no policy.
+    """
+
+    def __init__(self, text: Callable[[str], str] = str) -> None:
+        self._text = text
+        self._entries: list[_Entry] = []
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._functions: list[Any] = []
+        self._keys: dict[DecisionPath, list[str | None]] = {}
+
+    def number(self, rules: RuleSet, hide: Hider | None = None) -> int:
+        """Give the number of a rule set as seen under a policy."""
+        found = self._numbers.get((id(rules), id(hide)))
+        if found is None:
+            found = self._numbers[id(rules), id(hide)] = len(self._entries)
+            self._entries.append(self._entry(rules, hide))
+        return found
+
+    def path(self, path: DecisionPath, hide: Hider | None = None) -> list[Any]:
+        """Write a decision path: the rule set, the outcomes, and whether all were tried."""
+        out: list[Any] = [self.number(path.rules, hide), "".join(map(str, path.codes))]
+        return [*out, True] if is_selecting(path) else out
+
+    def values(
+        self, path: DecisionPath, values: Sequence[Any], hide: Hider | None
+    ) -> Sequence[Any]:
+        """Give the values of a decision as they may be seen."""
+        if hide is None:
+            return values
+        return [self.value(path, place, value, hide) for place, value in enumerate(values)]
+
+    def value(self, path: DecisionPath, place: int, value: Any, hide: Hider) -> Any:
+        """Give one value of a decision as it may be seen."""
+        key = self._keys_of(path)[place]
+        if isinstance(value, FunctionRecord):
+            return self._record(path, value, hide)
+        if key is not None and hide.hides_key(key):
+            return REDACTED
+        return _scrubbed(value, hide)
+
+    def _keys_of(self, path: DecisionPath) -> list[str | None]:
+        """Give the key of each value of a decision; None for a function rule's."""
+        keys = self._keys.get(path)
+        if keys is None:
+            keys = self._keys[path] = []
+            for tried in path.tried:
+                when = when_of(path.rules, tried)
+                if isinstance(when, Mapping):
+                    keys += [key for key, ops in when.items() for _ in ops]
+                else:
+                    keys.append(None)
+        return keys
+
+    def _record(self, path: DecisionPath, record: FunctionRecord, hide: Hider) -> FunctionRecord:
+        hidden = {self._text(key) for key, _ in record.inputs if hide.hides_key(key)}
+        self._entries[self.number(path.rules, hide)].hidden |= hidden
+        inputs = tuple(
+            (self._text(key), REDACTED if hide.hides_key(key) else _scrubbed(value, hide))
+            for key, value in record.inputs
+        )
+        returned = record.returned
+        if not hidden or isinstance(returned, bool):
+            returned = _scrubbed(returned, hide)
+        else:  # what comes out of hidden values may be one of them
+            returned = REDACTED
+        error = None if record.error is None else str(hide.scrub(record.error))
+        kind = None if record.error_type is None else self._text(record.error_type)
+        return FunctionRecord(inputs, returned, error, kind)
+
+    def _entry(self, rules: RuleSet, hide: Hider | None) -> _Entry:
+        entry = _Entry(rules, hide)
+        with suppress(RunbookError):  # a limit no file can hold: such rules are like no others
+            entry.digest = rules._digest if isinstance(rules, ServedRules) else rules.digest
+        document = rules._document(by_name=True)
+        entry.served = isinstance(rules, ServedRules)
+        if isinstance(rules, ServedRules):
+            entry.hidden |= rules.hidden
+        if hide is not None:
+            seen, hidden = hidden_document(rules, hide, self._text)
+            entry.hidden |= hidden
+            entry.served = entry.served or bool(hidden) or _text_of(seen) != _text_of(document)
+            document = seen
+        for rule, written_rule in zip(rules.rules, document["rules"], strict=True):
+            if not rule.is_filter:
+                written_rule["when"] = {"$function": self._function(rule.when)}
+        entry.content = Tagger(refer=False).write(document)
+        return entry
+
+    def _function(self, function: Any) -> int:
+        for number, known in enumerate(self._functions):
+            if known is function:
+                return number
+        self._functions.append(function)
+        return len(self._functions) - 1
+
+    def written(self) -> tuple[list[Any], list[Any]]:
+        """Give the rule sets and the names of their functions."""
+        sets: list[Any] = []
+        for entry in self._entries:
+            sets.append({"digest": entry.digest, "content": entry.content})
+            if entry.served:
+                sets[-1]["hidden"] = sorted(entry.hidden)
+        text = self._text
+        return sets, [[text(qualified_name(one)), text(_name(one))] for one in self._functions]
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+def _text_of(document: Any) -> str | None:
+    try:
+        return encode(document)
+    except RunbookError:
+        return None
+
+
+def _scrubbed(value: Any, hide: Hider) -> Any:
+    return value if value is MISSING else hide.scrub(shown(value))
+
+
+def hidden_document(
+    rules: RuleSet, hide: Hider, text: Callable[[str], str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Write a rule set as a policy lets it be seen, and give the keys that are hidden in it.
+
+    What is left of it is still a rule set: a limit that is partly hidden and would make it none is
+    hidden whole.
+    """
+    document = rules._document(by_name=True)
+    hidden: set[str] = set()
+    document["name"], document["version"] = text(rules.name), text(rules.version)
+    for part, key, entries in (
+        ("rules", "when", rules.rules),
+        ("outside", "where", rules.outside),
+    ):
+        for entry, seen in zip(entries, document.get(part, ()), strict=True):
+            conditions = getattr(entry, key)
+            if isinstance(conditions, Mapping):
+                seen[key] = written.write_when(_hidden_when(conditions, hide, text, hidden))
+    for rule, seen in zip(rules.rules, document["rules"], strict=True):
+        seen["then"] = text(rule.then)
+        if rule.label is not None:
+            seen["label"] = str(hide.scrub(rule.label))
+        if isinstance(rule.unit, Mapping):
+            seen["unit"] = {text(name): text(unit) for name, unit in rule.unit.items()}
+        elif rule.unit is not None:
+            seen["unit"] = text(rule.unit)
+    for outside, seen in zip(rules.outside, document.get("outside", ()), strict=True):
+        seen["what"], seen["why"] = str(hide.scrub(outside.what)), str(hide.scrub(outside.why))
+    for name in ("default", "unreadable"):
+        way = getattr(rules, name)
+        if isinstance(way, Default | Unreadable):
+            document[name]["branch"] = text(way.branch)
+            if way.label:
+                document[name]["label"] = str(hide.scrub(way.label))
+    return document, hidden
+
+
+def _hidden_when(
+    when: Mapping[str, Mapping[str, Any]],
+    hide: Hider,
+    text: Callable[[str], str],
+    hidden: set[str],
+) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for key, ops in when.items():
+        name = text(key)
+        while name in found:  # two keys that hold secrets must not become one
+            name += "'"
+        if hide.hides_key(key):
+            hidden.add(name)
+        found[name] = {
+            op: _hidden_limit(op, limit, hide.hides_key(key), hide) for op, limit in ops.items()
+        }
+    return found
+
+
+def _hidden_limit(op: str, limit: Any, hidden: bool, hide: Hider) -> Any:
+    if op in PRESENCE:
+        return limit
+    seen = limit if hidden else hide.scrub(limit)
+    if not hidden and (seen == limit or op not in ("between", "matches", "starts_with")):
+        return seen
+    if op == "between":
+        return [REDACTED, REDACTED]
+    return [REDACTED] if op in ("in", "not_in") else REDACTED
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+def read_functions(data: Any) -> list[AbsentFunction]:
+    """Read the names of functions that were not carried."""
+    found: list[AbsentFunction] = []
+    for number, names in enumerate(_list(data, "functions")):
+        if not isinstance(names, list) or list(map(type, names)) != [str, str]:
+            raise _damaged("is not the two names of a function", f"functions[{number}]")
+        found.append(AbsentFunction(names[0], names[1], number))
+    return found
+
+
+def read_rule_sets(
+    data: Any, functions: Sequence[AbsentFunction], live: Iterable[RuleSet] = ()
+) -> list[RuleSet]:
+    """Read the rule sets of a log.
+
+    A live rule set takes the place of one that says the same in the same order; where a policy had
+    hidden something, it does not.
+    """
+    known: dict[str, list[RuleSet]] = {}
+    for rules in live:
+        try:
+            known.setdefault(rules.digest, []).append(rules)
+        except RunbookError:
+            continue
+    return [
+        _rule_set(entry, f"rules[{number}]", functions, known)
+        for number, entry in enumerate(_list(data, "rules"))
+    ]
+
+
+def _rule_set(
+    entry: Any,
+    where: str,
+    functions: Sequence[AbsentFunction],
+    live: Mapping[str, Sequence[RuleSet]],
+) -> RuleSet:
+    if not isinstance(entry, dict) or not {"digest", "content"} <= entry.keys():
+        raise _damaged("is no written rule set", where)
+    digest, hidden = entry["digest"], entry.get("hidden")
+    if not isinstance(digest, str | None) or not _are_texts(hidden):
+        raise _damaged("has a digest or hidden keys that are no texts", where)
+    try:
+        document = thaw(Untagger(refer=False).read(entry["content"]))
+        for rule in document["rules"]:
+            named = rule["when"]
+            if isinstance(named, dict) and named.keys() == {"$function"}:
+                rule["when"] = functions[_index(named["$function"], len(functions), where)]
+        cls = RuleSet if hidden is None else ServedRules
+        made = cls.from_dict(document, recorded=True)
+    except LoadError:
+        raise
+    except (RunbookError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _damaged(f"cannot be read: {error}", where) from error
+    if isinstance(made, ServedRules):
+        object.__setattr__(made, "hidden", frozenset(hidden or ()))
+        object.__setattr__(made, "_digest", digest)
+        return made
+    said = _text_of(made._document(by_name=True))
+    if said is None or digest is None:
+        return made
+    if made.digest != digest:
+        raise _damaged("has another digest than its content", where)
+    for rules in live.get(digest, ()):
+        if _text_of(rules._document(by_name=True)) == said:  # the digest knows no order of keys
+            return rules
+    return made
+
+
+class PathReader:
+    """Reads decision paths, each distinct one once."""
+
+    def __init__(self, rule_sets: Sequence[RuleSet]) -> None:
+        self.rule_sets = rule_sets
+        self._known: dict[tuple[int, str, bool], DecisionPath] = {}
+        self._work = 0
+
+    def read(self, number: Any, outcomes: Any, selecting: Any, where: str) -> DecisionPath:
+        """Read a path from the number of its rules and its outcomes, one digit each."""
+        if type(number) is not int or not 0 <= number < len(self.rule_sets):
+            raise _damaged("was judged by rules that are not there", where)
+        if type(outcomes) is not str or type(selecting) is not bool:
+            raise _damaged("has outcomes that are none", where)
+        found = self._known.get((number, outcomes, selecting))
+        if found is None:
+            rules = self.rule_sets[number]
+            self._work += len(outcomes) * (len(rules.rules) + len(rules.outside))
+            if self._work > MOST_OUTCOMES:
+                raise _damaged("makes too many outcomes of too many rules", where)
+            found = _path(rules, outcomes, selecting, where)
+            self._known[number, outcomes, selecting] = found
+        return found
+
+
+def _path(rules: RuleSet, outcomes: str, selecting: bool, where: str) -> DecisionPath:
+    if not set(outcomes) <= set("0123456"):
+        raise _damaged("has outcomes that are none", where)
+    codes = tuple(map(int, outcomes))
+    try:
+        path = path_for(rules, codes, selecting=selecting)
+    except (RunbookError, ValueError) as error:
+        raise _damaged(f"has outcomes the rules cannot have: {error}", where) from error
+    called = functions_in(path)
+    if path.codes != codes or any(codes[place] not in (NO, YES, ERROR) for place in called):
+        raise _damaged("has outcomes the rules cannot have", where)
+    return path
+
+
+def _are_texts(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
+def _index(value: Any, size: int, where: str) -> int:
+    if type(value) is not int or not 0 <= value < size:
+        raise _damaged("refers to what is not there", where)
+    return value
+
+
+def _list(data: Any, where: str) -> list[Any]:
+    if not isinstance(data, list):
+        raise _damaged("is no list", where)
+    return data
+
+
+def _damaged(what: str, where: str) -> LoadError:
+    return LoadError(f"the log is damaged: {where} {what}", where=where, fix=_FIX, code="bad_log")
