@@ -198,3 +198,51 @@ def _items(items: Any) -> Iterator[tuple[str, Any]]:
     for item in items:
         yield comma, item
         comma = ","
+
+
+def copied(value: Any) -> Any:
+    """Copy plain data of any depth: dicts and lists anew, tuples as lists, all else as it is.
+
+    Examples
+    --------
+    >>> before = {"a": [1]}
+    >>> after = copied(before); after["a"].append(2); before
+    {'a': [1]}
+    """
+    top: list[Any] = []
+    todo: list[tuple[Any, Any]] = [(top, [value])]
+    while todo:
+        into, source = todo.pop()
+        pairs = source.items() if isinstance(source, dict) else enumerate(source)
+        for key, member in pairs:
+            fresh: Any = member
+            if isinstance(member, dict):
+                fresh = {}
+                todo.append((fresh, member))
+            elif isinstance(member, list | tuple):
+                fresh = []
+                todo.append((fresh, member))
+            if isinstance(into, dict):
+                into[key] = fresh
+            else:
+                into.append(fresh)
+    return top[0]
+
+
+def depth_of(value: Any, most: int) -> int:
+    """Say how deep plain data is nested, or ``most + 1`` where it is deeper than ``most``.
+
+    Examples
+    --------
+    >>> depth_of(1, 9), depth_of([{"a": []}], 9), depth_of([[[[]]]], 2)
+    (0, 3, 3)
+    """
+    depth, level = 0, [value]
+    while True:
+        level = [one for one in level if isinstance(one, dict | list | tuple)]
+        if not level or depth > most:
+            return depth
+        depth += 1
+        level = [
+            member for one in level for member in (one.values() if isinstance(one, dict) else one)
+        ]

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING, show
 from runbook_nb.errors import LoadError
-from runbook_nb.record.bundles import Change, fold
+from runbook_nb.record.changes import Change, fold
 from runbook_nb.record.evidence import evidence_of, judged_by
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, FanOut, Log, StageRef, Track
 from runbook_nb.record.observed import Met, completed
@@ -109,6 +109,8 @@ class Writer:
         self.count = 0
         self.failed = False
         self.paused = False
+        #: What failed or paused in it last: the stage, the id of its execution, what was logged.
+        self.ending: tuple[StageRef, str, Any] | None = None
 
     @property
     def status(self) -> tuple[int, str | None]:
@@ -125,6 +127,12 @@ class Writer:
             self.count += 1
         self.track.add(self.log.number(Code(kind, ref, key, path)), *values)
 
+    def end(self, kind: str, ref: StageRef, value: Any, number: int) -> None:
+        """Append a failure or a pause, which may be how the track ends."""
+        self.add(kind, ref, value)
+        self.failed, self.paused = kind == "error", kind == "pause"
+        self.ending = ref, runtime_id(self.prefix, ref.key, self.base + number), value
+
 
 @dataclass(slots=True)
 class Rebuilt:
@@ -139,18 +147,18 @@ class Rebuilt:
         What the recording does not carry, in order; the keys are sentences.
     executions : dict
         The id of each execution here -> its id in the file.
-    status : str
-        How the run ended, as far as the recording tells.
-    last : Visit or None
-        The last stage of the root chart that ran.
+    status : str or None
+        How the run ended; None where the recording does not tell.
+    ending : (StageRef, str, object) or None
+        Where it failed or paused: the stage, the id of its execution, what was logged there.
     """
 
     log: Log
     structure: Structure
     notes: dict[str, None] = field(default_factory=dict)
     executions: dict[str, str] = field(default_factory=dict)
-    status: str = "ok"
-    last: Visit | None = None
+    status: str | None = "ok"
+    ending: tuple[StageRef, str, Any] | None = None
 
 
 def rebuild(snapshot: Mapping[str, Any], structure: Structure) -> Rebuilt:
@@ -170,6 +178,8 @@ class _After(NamedTuple):
     """A stage whose children, or whose mounted chart, come to their end here."""
 
     visit: Visit
+    #: Which execution of the track the stage is.
+    number: int
     inner: Level | None = None
 
 
@@ -190,6 +200,8 @@ class _Rebuild:
         self.made = Rebuilt(Log(), structure)
         self.unknown: dict[str, Met] = {}
         self.fans: dict[str, FanOut] = {}
+        #: Branches that did not end well, and what around them ran last.
+        self.broken: list[Writer] = []
         self.visits: dict[str, dict[Any, int]] = {}
         self.steps = 0
         found = snapshot.get("subflowResults")
@@ -211,7 +223,8 @@ class _Rebuild:
         self.log.root = writer.track
         if isinstance(tree, Mapping) and tree.get("runtimeStageId"):
             level = Level("", "", "", _commits(self.snapshot.get("commitLog")), state)
-            self.made.last = self.follow(tree, level, writer)
+            last = self.follow(tree, level, writer)
+            self._say_how_it_ended(writer, level, last)
         elif tree is not None and not isinstance(tree, Mapping):
             raise bad_part("executionTree is no mapping", "snapshot.executionTree")
         self._say_what_is_missing()
@@ -294,8 +307,9 @@ class _Rebuild:
             writer.add("resume", ref, NOT_CARRIED)
             writer.paused = False
         writer.add("stage", ref)
-        number = writer.base + writer.count - 1
-        self.made.executions[runtime_id(writer.prefix, ref.key, number)] = visit.execution
+        number = writer.count - 1
+        here = runtime_id(writer.prefix, ref.key, writer.base + number)
+        self.made.executions[here] = visit.execution
         commits = visit.level.commits.get(visit.execution, [])
         if any("args" in _list(commit.get("untrackedSources")) for commit in commits):
             writer.add("args", ref)
@@ -304,17 +318,17 @@ class _Rebuild:
         changes = [] if late else self._folded(visit, commits[:1])
         self._told_steps(visit, changes, writer, settled=not mounted)
         if mounted:
-            return self._enter(visit, writer)
+            return self._enter(visit, number, writer)
         children = [child for child in _list(node.get("children")) if child is not None]
         if ref.kind in _PARALLEL:
             self._select(visit, children, writer)
             self._spread(visit, children, writer)
-            return [_After(visit)]
+            return [_After(visit, number)]
         if children and ref.kind == "decider":
             self._choose(visit, children[0], writer)
         owner = visit.key if ref.kind == "decider" else None
         inside = [_Next(child, visit.level, owner) for child in reversed(children)]
-        return [_After(visit), *inside]
+        return [_After(visit, number), *inside]
 
     def _folded(self, visit: Visit, commits: list[Mapping[str, Any]]) -> list[Change]:
         level = visit.level
@@ -442,6 +456,8 @@ class _Rebuild:
             branch = Writer(self.log, path, fan.base(index))
             run = self._item if fan.is_fan_out else self._child
             status, note = run(visit, fan, index, child, branch)
+            if status != OK and branch.ending is not None:
+                self.broken.append(branch)
             fan.close(index, branch.track, status, note)
             known[self._name(fan, index)] = fan.base(index) + branch.count
 
@@ -556,26 +572,26 @@ class _Rebuild:
                 fix="load a run that is nested less deeply",
             )
 
-    def _enter(self, visit: Visit, writer: Writer) -> list[_Next | _After]:
+    def _enter(self, visit: Visit, number: int, writer: Writer) -> list[_Next | _After]:
         result = self._result_of(visit.node)
         tree = None
         if result is not None:
             tree = _mapping(result.get("treeContext")).get("stageContexts")
         if result is None or not isinstance(tree, Mapping) or not tree.get("runtimeStageId"):
             self.note("What some mounted charts did is not carried.")
-            return [_After(visit)]
+            return [_After(visit, number)]
         inner = self._inside(visit, result, visit.node, f"{visit.level.path}{visit.ref.id}/")
         given = FrozenDict({key: frozen(value, key) for key, value in inner.state.items()})
         writer.add("enter", visit.ref, given)
         for key in given:
             writer.add("received", visit.ref, key=key)
-        return [_After(visit, inner), _Next(tree, inner)]
+        return [_After(visit, number, inner), _Next(tree, inner)]
 
     # -- how a stage ended -------------------------------------------------------------------
 
     def _end(self, after: _After, writer: Writer) -> None:
         """Write what comes behind a stage's children: how it was left, what it wrote, where next."""
-        visit, inner = after
+        visit, _, inner = after
         node, ref = visit.node, visit.ref
         errors = _mapping(node.get("errors"))
         if inner is not None:
@@ -588,14 +604,12 @@ class _Rebuild:
         if "outputMapperError" in errors:
             self.note("A mapping out of a mounted chart failed, and the engine went on without it.")
         for message in self._failures(visit, errors):
-            writer.add("error", ref, freeze(_described(message)))
-            writer.failed = True
+            writer.end("error", ref, freeze(_described(message)), after.number)
         for row in visit.rows:
             if row.type == "pause":
                 self.note("What a pause asked is not carried.")
                 asked = {"reason": NOT_CARRIED, "expects": None, "data": None}
-                writer.add("pause", ref, freeze(asked))
-                writer.paused = True
+                writer.end("pause", ref, freeze(asked), after.number)
             elif row.type == "break":
                 writer.add("stop", ref, None)
                 visit.level.stopped = True
@@ -606,6 +620,29 @@ class _Rebuild:
         noted = [str(errors[name]) for name in _ERRORS if name in errors]
         told = [row.sentence for row in visit.rows if row.type == "error"]
         yield from noted[:1] or told[:1]
+
+    def _say_how_it_ended(self, writer: Writer, level: Level, last: Visit | None) -> None:
+        made = self.made
+        waiting = next((branch for branch in self.broken if branch.paused), None)
+        if writer.failed or writer.paused or waiting is not None:
+            made.status = "failed" if writer.failed else "paused"
+            made.ending = writer.ending if waiting is None or writer.failed else waiting.ending
+        elif last is not None and not level.stopped and self._more_to_come(last.key):
+            # The engine lets a run go on when a branch failed, unless it was asked to fail fast.
+            made.status = "failed" if self.broken else None
+            made.ending = self.broken[0].ending if self.broken else None
+            if not self.broken:
+                self.note(f"Why the run ended at {show(last.ref.name)} is not carried.")
+
+    def _more_to_come(self, key: str) -> bool:
+        """Say whether the structure has anything behind a stage, its branches and its charts."""
+        own = {key, *(node.key for node in self.structure.branches_of(key))}
+        members = dict(self.structure.groups)
+        own |= {member for head in own for member in members.get(head, ())}
+        return any(
+            edge.source in own and edge.target not in own and edge.kind == "next"
+            for edge in self.structure.edges
+        )
 
     def _say_what_is_missing(self) -> None:
         self.note("The run's input and what its last stage returned are not carried.")
