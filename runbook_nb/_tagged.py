@@ -116,6 +116,24 @@ class Tagger:
         """
         return self._write(value, 0)
 
+    def apart(self, value: Any) -> Any:
+        """Write one value that may refer to what was written before, and check it.
+
+        Nothing written later refers to it, so that it can be read without others written so.
+        """
+        mark = len(self._kept)
+        self._referred = False
+        try:
+            written = self._write(value, 0)
+            self.check()
+        finally:
+            del self._kept[mark:]
+            tables: tuple[dict[Any, int], ...] = (self._known, self._texts, self._blobs)
+            for table in tables:
+                while table and next(reversed(table.values())) >= mark:
+                    table.popitem()
+        return written
+
     def bare(self, value: Any) -> Any:
         """Write one value that neither refers to others nor is referred to."""
         return self._bare._write(value, 0)

@@ -69,6 +69,19 @@ class Untagger:
         """Read one value."""
         return self._read(data, 0)
 
+    def apart(self, data: Any) -> Any:
+        """Read what `Tagger.apart` wrote, and check it."""
+        mark = len(self._kept)
+        self._referred = False
+        try:
+            value = self._read(data, 0)
+            self.check()
+        finally:
+            for one in self._kept[mark:]:
+                self._contents.pop(id(one), None)
+            del self._kept[mark:]
+        return value
+
     def bare(self, data: Any) -> Any:
         """Read what `Tagger.bare` wrote."""
         return self._bare._read(data, 0)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import freeze
 from runbook_nb._text import did_you_mean, listed, show
-from runbook_nb.chart.builder import declined_branch
 from runbook_nb.chart.endings import Steps
+from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.model import DECLINED, rules_of
 from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.scope import Frame, Scope

@@ -38,14 +38,14 @@ from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
 from runbook_nb.chart.streaming import Stream, StreamEvent
-from runbook_nb.errors import ChartError, LimitReached, Paused, RunCancelled, describe_error
+from runbook_nb.chart.watch import Watch, Where
+from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
-from runbook_nb.record.log import Log, StageRef, Track
+from runbook_nb.record.log import Log, Track
 from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
-from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
@@ -131,21 +131,7 @@ def _question(error: BaseException) -> FrozenDict | None:
     return None
 
 
-class _Where:
-    """Where an error arose: the stage, the track it stood on, the branches around that track."""
-
-    __slots__ = ("at", "base", "branches", "error", "ref", "track")
-
-    def __init__(self, error: BaseException, ref: StageRef, track: Track) -> None:
-        self.error = error
-        self.ref = ref
-        self.track = track
-        self.at = len(track.codes)
-        self.branches = ""
-        self.base: int | None = None
-
-
-class Execution:
+class Execution(Watch):
     """One run of one chart: its log, its state, what it is watched for."""
 
     def __init__(
@@ -157,26 +143,13 @@ class Execution:
         signal: Stop | None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
     ) -> None:
-        if limits is not None and not isinstance(limits, Limits):
-            raise ChartError(
-                f"limits is {type(limits).__name__}, not Limits",
-                where="limits",
-                fix="write limits=rb.Limits(seconds=…)",
-            )
-        self.chart = chart
+        super().__init__(chart, limits, signal)
         self.policy = as_redact(redact)
         self.args = _NOTHING
         self.log = Log()
         self.initial = _NOTHING
         self.state: dict[str, Any] = {}
-        self.options = settings.current
-        self.limits = limits or Limits()
-        self.signal = signal
         self.on_stream = on_stream
-        timed = self.limits.seconds is not None or self.limits.stage_seconds is not None
-        self.watched = signal is not None or timed
-        #: Where the last error arose that left a stage.
-        self.place: _Where | None = None
         #: Charts that factories made, by the key of their stage: one per distinct layout.
         self.templates: dict[str, dict[Any, Chart]] = {}
         #: Branches taken that the chart did not declare: (decider key, branch id).
@@ -185,11 +158,6 @@ class Execution:
         self.visits: dict[str, dict[Any, int]] = {}
         self._resumed: Place | None = None
         self._answer: Any = None
-        self._interrupted = False
-        self._running = chart.stages[0].name
-        self._deadline: float | None = None
-        if self.limits.seconds is not None:
-            self._deadline = self.options.timer() + self.limits.seconds
 
     def begin_with(self, initial: FrozenDict) -> None:
         """Take the state that the first stage finds."""
@@ -214,9 +182,9 @@ class Execution:
         if self._resumed is not None:
             self._count_visits()
         steps = self.run_chart(plan, frame, self._resumed, self._answer)
-        forget = on_interrupt(self._interrupt)
+        forget = on_interrupt(self.interrupt)
         try:
-            output = await (self._watch(steps) if self.watched else drive(steps))
+            output = await (self.watch(steps) if self.watched else drive(steps))
         finally:
             forget()
         if self.watched:
@@ -236,87 +204,6 @@ class Execution:
         for fan, index, prefix in walk.tracks():
             if not fan.notes.get(index):
                 note_visit(self.visits, fan, index, prefix)
-
-    async def _watch(self, steps: Steps) -> Any:
-        import asyncio
-
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        asked = 0 if task is None else task.cancelling()
-        fired: list[str] = []
-        over = False
-
-        def stop(why: str) -> None:
-            # Called by the loop, perhaps only after the run has ended on its own.
-            if task is not None and not fired and not over:
-                fired.append(why)
-                task.cancel()
-
-        forget: list[Callable[[], Any]] = []
-        if self.signal is not None and not self.signal.is_set():
-            forget.append(self.signal.on_set(lambda: loop.call_soon_threadsafe(stop, "signal")))
-        if self.limits.seconds is not None:
-            forget.append(loop.call_later(self.limits.seconds, stop, "seconds").cancel)
-        try:
-            return await drive(steps)
-        except asyncio.CancelledError as error:
-            # Only a cancellation of our own making, and of nobody else's, gets our own words.
-            if not fired or task is None or task.cancelling() - 1 > asked:
-                raise
-            ended: Any = self._cancelled() if fired[0] == "signal" else self._overran()
-            if self.place is not None and self.place.error is error:
-                self.place.error = ended
-            raise ended from None
-        finally:
-            over = True
-            for each in forget:
-                each()
-            if fired and task is not None:
-                task.uncancel()
-
-    def _interrupt(self) -> None:
-        """End the run before its next stage; called by another thread."""
-        self._interrupted = True
-        self.watched = True
-
-    def check(self, plan: StagePlan, track: Track, when: str = "before") -> None:
-        """Between stages: end the run when it was asked to stop or its time is up."""
-        error = self.asked_to_end(plan, when)
-        if error is not None:
-            self.end_between(error, plan, track, when)
-            raise error
-        self._running = plan.ref.name
-
-    def end_between(
-        self, error: BaseException, plan: StagePlan, track: Track, when: str = "before"
-    ) -> None:
-        """Put on the record that the run ends between stages; the stage is the next, or last."""
-        self.place = _Where(error, plan.ref, track)
-        track.add(plan.code("ended", when), freeze(describe_error(error)))
-
-    def asked_to_end(self, plan: StagePlan, when: str) -> RunCancelled | LimitReached | None:
-        """Give the error a run must end with that was asked to stop, or whose time is up."""
-        if self._interrupted or (self.signal is not None and self.signal.is_set()):
-            return self._cancelled(f"{when} stage {plan.ref.name!r}")
-        if self._deadline is not None and self.options.timer() > self._deadline:
-            return self._overran()
-        return None
-
-    def _cancelled(self, when: str | None = None) -> RunCancelled:
-        reason = self.signal.reason if self.signal is not None else None
-        return RunCancelled(
-            f"chart {self.chart.name!r} was stopped {when or f'during stage {self._running!r}'}"
-            + (f": {reason}" if reason else ""),
-            where=self._running,
-        )
-
-    def _overran(self) -> LimitReached:
-        return LimitReached(
-            f"chart {self.chart.name!r} ran longer than its limit of {self.limits.seconds:g} s; "
-            f"stage {self._running!r} was the last to run",
-            code="time_limit",
-            where=self._running,
-            fix="raise Limits(seconds=…) or make that stage quicker",
-        )
 
     def finish(
         self,
@@ -585,7 +472,7 @@ class Execution:
         try:
             value = self._in_thread(fn, scope) if plan.stage.blocking else fn(scope)
             if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
-                value = yield value if limit is None else self._within(plan, value, limit)
+                value = yield value if limit is None else self.within(plan, value, limit)
         except StopIteration as error:  # it would read as the end of the engine's own steps
             raise ChartError(
                 f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id
@@ -624,56 +511,10 @@ class Execution:
 
         return in_thread(fn, scope)
 
-    async def _within(self, plan: StagePlan, value: Any, seconds: float) -> Any:
-        import asyncio
-
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                value = await value
-        except Exception as error:
-            # The stage's own time-out is its own affair; an error it made of ours is not.
-            if limit.expired() and ending_of(error) is None:
-                raise self.stage_overran(plan) from None
-            raise
-        if limit.expired():
-            raise self.stage_overran(plan)
-        return value
-
-    def in_time(self, plan: StagePlan, judging: Steps) -> Steps:
-        """Judge with function rules; what they wait for, and all of it, under a stage's limit."""
-        limit = self.limits.stage_seconds
-        if limit is None:
-            return (yield from judging)
-        deadline = self.options.timer() + limit
-        try:
-            awaitable = next(judging)
-            while True:
-                left = max(deadline - self.options.timer(), 0.0)
-                try:
-                    value = yield self._within(plan, awaitable, left)
-                except Exception as error:
-                    awaitable = judging.throw(error)
-                else:
-                    awaitable = judging.send(value)
-        except StopIteration as done:
-            if self.options.timer() > deadline:
-                raise self.stage_overran(plan) from None
-            return done.value
-
-    def stage_overran(self, plan: StagePlan) -> LimitReached:
-        """Make the error of a stage that took longer than it may."""
-        return LimitReached(
-            f"stage {plan.ref.name!r} ran longer than its limit of {self.limits.stage_seconds:g} s",
-            code="stage_time_limit",
-            where=plan.ref.id,
-            fix="raise Limits(stage_seconds=…) or make the stage quicker",
-        )
-
     def failed(self, error: BaseException, plan: StagePlan, track: Track) -> None:
         """Put an error that leaves a stage on the record."""
         if self.place is None or self.place.error is not error:
-            self.place = _Where(error, plan.ref, track)
+            self.place = Where(error, plan.ref, track)
         question = _question(error)
         if question is not None:
             track.add(plan.code("pause"), question)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from runbook_nb.chart.builder import declined_branch
+from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.layout import Layout, branch_node
 from runbook_nb.chart.model import Chart
 from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge, StructureNode

@@ -139,20 +139,6 @@ def functions_in(path: DecisionPath) -> frozenset[int]:
 # -- writing -------------------------------------------------------------------------------
 
 
-class _Entry:
-    """One rule set, as it will be written."""
-
-    __slots__ = ("content", "digest", "held", "hidden", "served")
-
-    def __init__(self, *held: Any) -> None:
-        #: Keeps the identities it is found by its own.
-        self.held = held
-        self.digest: str | None = None
-        self.content: Any = None
-        self.hidden: set[str] = set()
-        self.served = False
-
-
 class Rulebook:
     """Collects the rule sets of a log while it is written.
 
@@ -164,17 +150,22 @@ class Rulebook:
 
     def __init__(self, text: Callable[[str], str] = str) -> None:
         self._text = text
-        self._entries: list[_Entry] = []
+        #: The rule sets and the names of their functions, as they are written; both may grow.
+        self.sets: list[dict[str, Any]] = []
+        self.functions: list[list[str]] = []
         self._numbers: dict[tuple[int, int], int] = {}
-        self._functions: list[Any] = []
+        self._called: list[Any] = []
+        #: Keeps the identities that rule sets are found by their own.
+        self._held: list[Any] = []
         self._keys: dict[DecisionPath, list[str | None]] = {}
 
     def number(self, rules: RuleSet, hide: Hider | None = None) -> int:
         """Give the number of a rule set as seen under a policy."""
         found = self._numbers.get((id(rules), id(hide)))
         if found is None:
-            found = self._numbers[id(rules), id(hide)] = len(self._entries)
-            self._entries.append(self._entry(rules, hide))
+            found = self._numbers[id(rules), id(hide)] = len(self.sets)
+            self._held.append((rules, hide))
+            self.sets.append(self._entry(rules, hide))
         return found
 
     def path(self, path: DecisionPath, hide: Hider | None = None) -> list[Any]:
@@ -214,7 +205,9 @@ class Rulebook:
 
     def _record(self, path: DecisionPath, record: FunctionRecord, hide: Hider) -> FunctionRecord:
         hidden = {self._text(key) for key, _ in record.inputs if hide.hides_key(key)}
-        self._entries[self.number(path.rules, hide)].hidden |= hidden
+        if hidden:
+            entry = self.sets[self.number(path.rules, hide)]
+            entry["hidden"] = sorted(hidden.union(entry.get("hidden", ())))
         inputs = tuple(
             (self._text(key), REDACTED if hide.hides_key(key) else _scrubbed(value, hide))
             for key, value in record.inputs
@@ -228,41 +221,33 @@ class Rulebook:
         kind = None if record.error_type is None else self._text(record.error_type)
         return FunctionRecord(inputs, returned, error, kind)
 
-    def _entry(self, rules: RuleSet, hide: Hider | None) -> _Entry:
-        entry = _Entry(rules, hide)
+    def _entry(self, rules: RuleSet, hide: Hider | None) -> dict[str, Any]:
+        entry: dict[str, Any] = {"digest": None}
         with suppress(RunbookError):  # a limit no file can hold: such rules are like no others
-            entry.digest = rules._digest if isinstance(rules, ServedRules) else rules.digest
+            entry["digest"] = rules._digest if isinstance(rules, ServedRules) else rules.digest
         document = rules._document(by_name=True)
-        entry.served = isinstance(rules, ServedRules)
-        if isinstance(rules, ServedRules):
-            entry.hidden |= rules.hidden
+        hidden = set(rules.hidden) if isinstance(rules, ServedRules) else set()
+        served = isinstance(rules, ServedRules)
         if hide is not None:
-            seen, hidden = hidden_document(rules, hide, self._text)
-            entry.hidden |= hidden
-            entry.served = entry.served or bool(hidden) or _text_of(seen) != _text_of(document)
+            seen, more = hidden_document(rules, hide, self._text)
+            hidden |= more
+            served = served or bool(more) or _text_of(seen) != _text_of(document)
             document = seen
         for rule, written_rule in zip(rules.rules, document["rules"], strict=True):
             if not rule.is_filter:
                 written_rule["when"] = {"$function": self._function(rule.when)}
-        entry.content = Tagger(refer=False).write(document)
+        entry["content"] = Tagger(refer=False).write(document)
+        if served:
+            entry["hidden"] = sorted(hidden)
         return entry
 
     def _function(self, function: Any) -> int:
-        for number, known in enumerate(self._functions):
+        for number, known in enumerate(self._called):
             if known is function:
                 return number
-        self._functions.append(function)
-        return len(self._functions) - 1
-
-    def written(self) -> tuple[list[Any], list[Any]]:
-        """Give the rule sets and the names of their functions."""
-        sets: list[Any] = []
-        for entry in self._entries:
-            sets.append({"digest": entry.digest, "content": entry.content})
-            if entry.served:
-                sets[-1]["hidden"] = sorted(entry.hidden)
-        text = self._text
-        return sets, [[text(qualified_name(one)), text(_name(one))] for one in self._functions]
+        self._called.append(function)
+        self.functions.append([self._text(qualified_name(function)), self._text(_name(function))])
+        return len(self._called) - 1
 
 
 def _name(function: Any) -> str:

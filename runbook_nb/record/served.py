@@ -147,7 +147,7 @@ class Served:
     def item(self, fan: FanOut, item: Any, /) -> Any:
         """Give an item as its slot shows it."""
         redactor = self._redactor
-        if getattr(fan, "form", "fan_out") != "fan_out":  # the id of a child
+        if not fan.is_fan_out:  # the id of a child
             return self.text(item)
         served = redactor.under("item", item, (), top=True)
         subject = fan.subject

@@ -9,7 +9,7 @@ from runbook_nb._json import canonical, encode
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import Slots
-from runbook_nb.record.written import read_log_with, write_log
+from runbook_nb.record.written import LogReader, write_log
 
 RULES = rb.RuleSet(
     "health",
@@ -58,9 +58,11 @@ def through_json(run, **more):
     data = write_log(run.log, beside={"state": state, "args": args}, **more)
     text = canonical(data)
     assert encode(json.loads(encode(data))) == encode(data)
-    log, beside = read_log_with(json.loads(text))
-    assert canonical(write_log(log, beside=beside)) == text
-    return log, beside
+    written = json.loads(text)
+    reader = LogReader(written)
+    beside = {name: reader.value(value, name) for name, value in written["beside"].items()}
+    assert canonical(write_log(reader.log, beside=beside)) == text
+    return reader.log, beside
 
 
 def again(run, log, beside):
