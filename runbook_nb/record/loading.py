@@ -17,9 +17,12 @@ from runbook_nb._text import visible
 from runbook_nb.errors import FrozenError, LoadError
 from runbook_nb.record.foreign import rebuild
 from runbook_nb.record.log import StageRef
-from runbook_nb.record.published import structure_of
+from runbook_nb.record.published import bad_part, structure_of
 from runbook_nb.record.recorded import UNTOLD, RecordedRun
-from runbook_nb.record.recording import Recording
+from runbook_nb.record.recording import OWN_FORMAT, OWN_ID, Recording
+from runbook_nb.record.restored import read_log_with
+from runbook_nb.record.run import RUN_STATUSES
+from runbook_nb.record.structure import Structure
 
 #: Largest file that is read, in bytes.
 MAX_BYTES: Final = 256 * 1024 * 1024
@@ -194,6 +197,78 @@ def _values_of(snapshot: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _read(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> RecordedRun:
+    own = own_record_in(snapshot)
+    return _foreign(document, snapshot) if own is None else _own(document, own)
+
+
+def own_record_in(snapshot: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Find our own record among what observers kept; None in a recording made elsewhere."""
+    recorders = snapshot.get("recorders")
+    for row in recorders if isinstance(recorders, list) else ():
+        if isinstance(row, Mapping) and row.get("id") == OWN_ID:
+            data = row.get("data")
+            if isinstance(data, Mapping) and data.get("format") == OWN_FORMAT:
+                return data
+            raise LoadError(
+                "the record inside is of a form this version cannot read",
+                code="unknown_format",
+                where="snapshot.recorders",
+                fix=f"its format should be {OWN_FORMAT!r}; a newer version may read it",
+            )
+    return None
+
+
+def _own(document: Mapping[str, Any], own: Mapping[str, Any]) -> RecordedRun:
+    where = f"snapshot.recorders, {OWN_ID}"
+    log, beside = read_log_with(own.get("log"))
+    state, args, initial = (beside.get(name) for name in ("state", "args", "initial"))
+    if not all(isinstance(part, FrozenDict) for part in (state, args, initial)):
+        raise bad_part("state, args and initial are mappings", where)
+    name, status = own.get("name"), own.get("status")
+    if not isinstance(name, str) or status not in RUN_STATUSES:
+        raise bad_part("name is a text, and status the word for how a run ended", where)
+    told = {part: _told(own, part, where) for part in ("error", "pause", "ended_at")}
+    return RecordedRun(
+        document,
+        name=name,
+        status=str(status),
+        log=log,
+        structure=_structure(own.get("structure"), where),
+        state=state or {},
+        args=args,
+        initial=initial,
+        result=beside.get("result"),
+        source=OWN_ID,
+        **told,
+    )
+
+
+#: What is shown of each of these.
+_SHOWN: Final = {
+    "error": ("type", "message"),
+    "pause": ("reason",),
+    "ended_at": ("stage", "stage_id", "runtime_stage_id"),
+}
+
+
+def _told(own: Mapping[str, Any], part: str, where: str) -> FrozenDict | None:
+    value = own.get(part)
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not all(name in value for name in _SHOWN[part]):
+        raise bad_part(f"{part} has {', '.join(_SHOWN[part])}", where)
+    found: FrozenDict = freeze(value, part)
+    return found
+
+
+def _structure(written: Any, where: str) -> Structure:
+    try:
+        return Structure.from_dict(freeze(written, "structure"))
+    except (TypeError, KeyError, AttributeError, ValueError):
+        raise bad_part("structure is not as Structure.to_dict gives it", where) from None
+
+
+def _foreign(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> RecordedRun:
     structure = structure_of(document.get("structure"))
     rebuilt = rebuild(snapshot, structure)
     state = snapshot.get("sharedState")

@@ -12,13 +12,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-#: How the engine's own sentences begin, whatever follows.
-_DONE: Final = re.compile(r"(?:Step \d+: )?(Read|Write|Update|Delete|Input:?) ")
+#: How the engine's own sentences begin, and ours, whatever follows.
+_DONE: Final = re.compile(
+    r"(?:Step \d+: )?"
+    r"(Read|Write|Update|Delete|Input:|Wrote|Merged into|Appended to|Deleted|Received) "
+)
 _EMITTED: Final = re.compile(r"\[emit\] (.+?): (.*)", re.DOTALL)
 _RETRIED: Final = re.compile(
     r"\[Retry\]: attempt (\d+) of (\d+) at .*? failed \((.*)\)\.(?: Waited \d+ms.*)?", re.DOTALL
 )
-_OPERATIONS: Final = {"Read": "read", "Write": "write", "Update": "update", "Delete": "delete"}
+_OPERATIONS: Final = {
+    "Read": "read",
+    "Write": "write",
+    "Wrote": "write",
+    "Update": "update",
+    "Merged into": "update",
+    "Appended to": "write",
+    "Delete": "delete",
+    "Deleted": "delete",
+}
 #: What stands before the sentence proper, in rows that are not steps.
 _MARK: Final = re.compile(r"\[[A-Z][A-Za-z]*\]: ")
 
