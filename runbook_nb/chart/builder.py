@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 def flow_chart(
     name: str,
-    fn: StageFunction,
+    fn: StageFunction | None = None,
     *,
-    id: str,
+    id: str | None = None,
     stage_name: str | None = None,
     description: str | None = None,
     input_schema: Any = None,
@@ -53,10 +53,11 @@ def flow_chart(
     ----------
     name : str
         The chart's name, and the first stage's unless ``stage_name`` is given.
-    fn : callable
-        The first stage: takes the `Scope`; sync or async.
-    id : str
-        The first stage's id.
+    fn : callable, optional
+        The first stage: takes the `Scope`; sync or async. Without it the first stage is the one
+        added first, of whatever kind.
+    id : str, optional
+        The first stage's id; needed with ``fn``.
     stage_name, description : str, optional
         The first stage's display name; what the chart is for.
     input_schema : mapping, pydantic model or object with a ``parse`` method, optional
@@ -86,25 +87,28 @@ def flow_chart(
     >>> chart.run_sync().state
     {'n': 2}
     """
-    first = made_stage(
-        fn,
-        id=id,
-        name=stage_name if stage_name is not None else name,
-        description=description,
-        resume=resume,
-        stream=stream,
-        retry=retry,
-        tags=tags,
-        blocking=blocking,
-    )
-    return FlowChartBuilder(
+    builder = FlowChartBuilder(
         name,
-        first,
         description=description,
         input_schema=input_schema,
         output_schema=output_schema,
         output=output,
     )
+    if fn is not None or id is not None:
+        builder._stages.append(
+            made_stage(
+                fn,
+                id="" if id is None else id,
+                name=stage_name if stage_name is not None else name,
+                description=description,
+                resume=resume,
+                stream=stream,
+                retry=retry,
+                tags=tags,
+                blocking=blocking,
+            )
+        )
+    return builder
 
 
 class FlowChartBuilder:
@@ -113,7 +117,6 @@ class FlowChartBuilder:
     def __init__(
         self,
         name: str,
-        first: Stage | None,
         *,
         description: str | None = None,
         input_schema: Any = None,
@@ -125,7 +128,7 @@ class FlowChartBuilder:
         self._input_schema = input_schema
         self._output_schema = output_schema
         self._output = output
-        self._stages: list[Stage] = [] if first is None else [first]
+        self._stages: list[Stage] = []
         self._loop_to: str | None = None
         #: What was found wrong while building; reported with the rest.
         self._problems: list[Problem] = []

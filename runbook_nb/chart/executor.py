@@ -105,6 +105,8 @@ async def _ended(execution: Execution) -> Run:
     except InterruptSignal as pause:
         return execution.finish("paused", error=pause)
     except BaseException as error:
+        if getattr(error, "code", None) == "bad_checkpoint":
+            raise  # found where the run was to go on: nothing has run
         run = execution.finish(status_of(error), error=error)
         _hand_over(error, run, execution)
         raise

@@ -28,7 +28,7 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
     attempt = 1
     inherited = frame.inherited
     while True:
-        before, codes, values = dict(state), len(track.codes), len(track.values)
+        before, codes = dict(state), len(track.codes)
         if inherited is not None:
             frame.inherited = set(inherited)
         scope = execution.scope(plan, frame)
@@ -42,7 +42,7 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
                 raise
             state.clear()
             state.update(before)
-            del track.codes[codes:], track.values[values:]
+            execution.log.take_back(track, codes)
             described = freeze(describe_error(error))
             fact = FrozenDict(attempt=attempt, attempts=retry.attempts, error=described)
             track.add(plan.code("retry"), fact)

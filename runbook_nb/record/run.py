@@ -98,6 +98,8 @@ class Run(Renderable):
         With each: whether it is one item of a list that stands for all of them.
         """
         yield self._initial, False
+        for key, value in self._log.taken_back:
+            yield {key: value}, False
         yield self._state, False
         for loose in (self._result, self._pause):
             if loose is not None:

@@ -7,7 +7,7 @@ something never fails the call; an absence an inner tool declared is the answer,
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from runbook_nb._json import WireReport, to_wire, wire_key
@@ -37,7 +37,7 @@ from runbook_nb.tools import (
     absence_signal_of,
     recording_dispatch,
 )
-from runbook_nb.tools.dispatch import declared_by, stamp_carried
+from runbook_nb.tools.dispatch import declared_by, read_calls, stamp_carried, written_calls
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.declare import Declaration
@@ -78,11 +78,58 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
     Raises
     ------
     Paused
-        The procedure asked for an answer; ``checkpoint`` holds what it waits for.
+        The procedure asked for an answer; ``checkpoint`` holds what it waits for, and
+        `resume_call` goes on from it.
     Exception
         What the procedure raised, unchanged, with the run so far as ``error.run``.
     """
     recorded = recording_dispatch(ctx.tools, declaration.name)
+    procedure = _procedure(declaration, recorded)
+    running = procedure.run(
+        dict(args), redact=declaration.redact, signal=ctx.signal, **_limits(declaration)
+    )
+    return await _answer(declaration, procedure, running, recorded, ctx)
+
+
+async def resume_call(
+    declaration: Declaration, checkpoint: Any, answer: Any, ctx: ToolContext
+) -> Any:
+    """Go on with a call that paused, in this process or another.
+
+    Calls of inner tools made before the pause are not made again: what they answered and declared
+    is part of the answer as it would have been without a pause. A stage that asked in its middle
+    runs again from its top, and so do its own calls.
+
+    Returns
+    -------
+    Envelope or mapping
+        As for `run_call`; its walk covers both parts.
+
+    Raises
+    ------
+    CheckpointError
+        The checkpoint is damaged, or is of another tool or procedure; nothing has run.
+    Paused
+        The procedure asked again.
+    """
+    calls = read_calls(checkpoint, declaration.name)
+    recorded = recording_dispatch(ctx.tools, declaration.name, calls)
+    procedure = _procedure(declaration, recorded)
+    resume = getattr(procedure, "resume", None)
+    if not callable(resume):
+        raise DefinitionError(
+            f"runbook_as_tool({declaration.name}): its procedure, a {type(procedure).__name__}, "
+            "cannot be resumed",
+            where="procedure",
+            code="not_resumable",
+        )
+    running = resume(
+        checkpoint, answer, redact=declaration.redact, signal=ctx.signal, **_limits(declaration)
+    )
+    return await _answer(declaration, procedure, running, recorded, ctx)
+
+
+def _procedure(declaration: Declaration, recorded: RecordedDispatch) -> Procedure:
     procedure = declaration.procedure(recorded.tools)
     if not isinstance(procedure, Procedure):
         raise DefinitionError(
@@ -91,11 +138,22 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
             where="procedure",
             code="bad_runbook",
         )
+    return procedure
+
+
+def _limits(declaration: Declaration) -> dict[str, Any]:
+    return {} if declaration.limits is None else {"limits": declaration.limits}
+
+
+async def _answer(
+    declaration: Declaration,
+    procedure: Procedure,
+    running: Awaitable[Run],
+    recorded: RecordedDispatch,
+    ctx: ToolContext,
+) -> Any:
     try:
-        limits = {} if declaration.limits is None else {"limits": declaration.limits}
-        run = await procedure.run(
-            dict(args), redact=declaration.redact, signal=ctx.signal, **limits
-        )
+        run = await running
     except BaseException as error:
         absence = _absence_behind(error, recorded)
         note_run(declaration, getattr(error, "run", None), ctx, recorded, absence)
@@ -109,7 +167,7 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
     if absence is not None:
         return absence.absence
     if run.status == "paused":
-        raise paused_error("runbook_as_tool", declaration.name, run)
+        raise paused_error("runbook_as_tool", declaration.name, run, recorded)
     return await compose_envelope(declaration, procedure, run, recorded, ctx)
 
 
@@ -180,14 +238,22 @@ def results_of(recorded: RecordedDispatch) -> list[Any]:
     return [record.result for record in recorded.records if record.result is not MISSING]
 
 
-def paused_error(maker: str, name: str, run: Run) -> Paused:
-    """Make the error of a procedure that paused where nobody can answer it."""
+def paused_error(
+    maker: str, name: str, run: Run, recorded: RecordedDispatch | None = None
+) -> Paused:
+    """Make the error of a procedure that paused, with all that is needed to go on."""
     asked = "" if run.pause is None else show(run.redactor.scrub(run.pause)["reason"])
+    checkpoint = run.checkpoint
+    fix = None
+    if checkpoint is not None:
+        checkpoint = {**checkpoint, "tool": name, "calls": written_calls(recorded)}
+        fix = f"answer with toolbox.resume({name!r}, error.checkpoint, answer)"
     error = Paused(
-        f"{maker}({name}): the procedure paused for an answer: {asked}; a paused procedure is not "
-        "resumed through the tool boundary, the error's checkpoint holds what it waits for",
-        checkpoint=run.checkpoint,
+        f"{maker}({name}): the procedure paused for an answer: {asked}; the error's checkpoint "
+        "holds what it waits for",
+        checkpoint=checkpoint,
         where=name,
+        fix=fix,
     )
     error.run = run
     return error
