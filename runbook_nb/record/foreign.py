@@ -95,6 +95,7 @@ class _Rebuild:
         self.broken: list[Writer] = []
         self.visits: dict[str, dict[Any, int]] = {}
         self.steps = 0
+        self.hidden = False
         found = snapshot.get("subflowResults")
         self.subflows: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
 
@@ -224,6 +225,7 @@ class _Rebuild:
 
     def _folded(self, visit: Visit, commits: list[Mapping[str, Any]]) -> list[Change]:
         level = visit.level
+        self.hidden = self.hidden or any(commit.get("redactedPaths") for commit in commits)
         return [change for commit in commits for change in fold(level.state, commit, level.within)]
 
     # -- decisions -------------------------------------------------------------------------
@@ -423,7 +425,7 @@ class _Rebuild:
     # -- how a stage ended -------------------------------------------------------------------
 
     def _end(self, after: _After, writer: Writer) -> None:
-        """Write what comes behind a stage's children: how it was left, what it wrote, where next."""
+        """Write what comes behind what is inside of a stage: what it wrote, where it went."""
         visit, _, inner = after
         node, ref = visit.node, visit.ref
         errors = mapping_of(node.get("errors"))
@@ -478,6 +480,10 @@ class _Rebuild:
         )
 
     def _say_what_is_missing(self) -> None:
+        if any(code.stage.kind == "streaming" for code in self.log.codes):
+            self.note("What streaming stages streamed is not carried.")
+        if self.hidden:
+            self.note("Some values were hidden when the run was recorded.")
         self.note("The run's input and what its last stage returned are not carried.")
         if not self.narrative.kept:
             self.note(

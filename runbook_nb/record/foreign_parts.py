@@ -18,14 +18,17 @@ ERRORS: Final = ("stageExecutionError", "deciderError", "selectorError", "inputM
 
 
 def mapping_of(value: Any) -> Mapping[str, Any]:
+    """Give a mapping, or an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def list_of(value: Any) -> list[Any]:
+    """Give a list, or an empty one."""
     return value if isinstance(value, list) else []
 
 
 def whole_of(value: Any) -> int:
+    """Give a whole number from 0, or 0."""
     fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if fits else 0
 
@@ -46,6 +49,7 @@ def commits_by_execution(found: Any) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def loops_of(node: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield where a stage went back to, and for which time."""
     target = mapping_of(node.get("logs")).get("dynamicNextTarget")
     for message in list_of(node.get("flowMessages")):
         if isinstance(message, Mapping) and message.get("type") == "loop":

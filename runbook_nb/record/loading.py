@@ -17,12 +17,11 @@ from runbook_nb._text import visible
 from runbook_nb.errors import FrozenError, LoadError
 from runbook_nb.record.foreign import rebuild
 from runbook_nb.record.log import StageRef
-from runbook_nb.record.published import bad_part, structure_of
+from runbook_nb.record.published import bad_part, structure_as_written, structure_of
 from runbook_nb.record.recorded import UNTOLD, RecordedRun
 from runbook_nb.record.recording import OWN_FORMAT, OWN_ID, Recording
 from runbook_nb.record.restored import read_log_with
 from runbook_nb.record.run import RUN_STATUSES
-from runbook_nb.record.structure import Structure
 
 #: Largest file that is read, in bytes.
 MAX_BYTES: Final = 256 * 1024 * 1024
@@ -98,10 +97,7 @@ def _bytes_of(path: Path, max_bytes: int) -> bytes:
     where = visible(str(path))
     try:
         size = path.stat().st_size
-        if size > max_bytes:
-            raise _too_large(size, max_bytes, where)
-        with path.open("rb") as file:
-            return file.read(max_bytes + 1)  # what is no plain file may hold more than it says
+        content = b"" if size > max_bytes else _beginning(path, max_bytes)
     except (OSError, ValueError) as error:
         raise LoadError(
             f"the recording cannot be read: {visible(str(error))}",
@@ -109,6 +105,14 @@ def _bytes_of(path: Path, max_bytes: int) -> bytes:
             where=where,
             fix="give the path of a file that can be opened",
         ) from error
+    if size > max_bytes:
+        raise _too_large(size, max_bytes, where)
+    return content
+
+
+def _beginning(path: Path, max_bytes: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(max_bytes + 1)  # what is no plain file may hold more than it says
 
 
 def _decoded(content: bytes, max_bytes: int, where: str) -> str:
@@ -227,19 +231,20 @@ def _own(document: Mapping[str, Any], own: Mapping[str, Any]) -> RecordedRun:
     name, status = own.get("name"), own.get("status")
     if not isinstance(name, str) or status not in RUN_STATUSES:
         raise bad_part("name is a text, and status the word for how a run ended", where)
-    told = {part: _told(own, part, where) for part in ("error", "pause", "ended_at")}
     return RecordedRun(
         document,
         name=name,
         status=str(status),
         log=log,
-        structure=_structure(own.get("structure"), where),
+        structure=structure_as_written(own.get("structure"), f"{where}, structure"),
         state=state or {},
         args=args,
         initial=initial,
         result=beside.get("result"),
         source=OWN_ID,
-        **told,
+        error=_told(own, "error", where),
+        pause=_told(own, "pause", where),
+        ended_at=_told(own, "ended_at", where),
     )
 
 
@@ -259,13 +264,6 @@ def _told(own: Mapping[str, Any], part: str, where: str) -> FrozenDict | None:
         raise bad_part(f"{part} has {', '.join(_SHOWN[part])}", where)
     found: FrozenDict = freeze(value, part)
     return found
-
-
-def _structure(written: Any, where: str) -> Structure:
-    try:
-        return Structure.from_dict(freeze(written, "structure"))
-    except (TypeError, KeyError, AttributeError, ValueError):
-        raise bad_part("structure is not as Structure.to_dict gives it", where) from None
 
 
 def _foreign(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> RecordedRun:

@@ -8,13 +8,20 @@ and nothing of it is believed that the graph does not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from runbook_nb._frozen import freeze
 from runbook_nb._text import show
 from runbook_nb.errors import LoadError
-from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
+from runbook_nb.record.structure import (
+    EdgeKind,
+    NodeKind,
+    Structure,
+    StructureEdge,
+    StructureNode,
+)
 
 #: Most stages a structure is read with, and most levels of mounts, fan-outs and branches.
 MAX_STAGES: Final = 100_000
@@ -375,3 +382,71 @@ def _detail(here: Mapping[str, Any], kind: str) -> dict[str, Any]:
     if isinstance(here.get("convergeAt"), str):
         detail["converge_at"] = here["convergeAt"]
     return detail
+
+
+def structure_as_written(written: Any, where: str) -> Structure:
+    """Read `Structure.to_dict` back from somebody who may have changed it.
+
+    Raises
+    ------
+    LoadError
+        A part is not as it is written, or does not fit the others.
+
+    Examples
+    --------
+    >>> tiny = structure_of({"id": "a", "name": "A"})
+    >>> structure_as_written(tiny.to_dict(), "here") == tiny
+    True
+    """
+    try:
+        made = Structure.from_dict(freeze(written, "structure"))
+    except (TypeError, KeyError, AttributeError, ValueError):
+        raise bad_part("it is not as Structure.to_dict gives it", where) from None
+    problem = next(_problems(made), None)
+    if problem is not None:
+        raise bad_part(problem, where)
+    return made
+
+
+def _problems(made: Structure) -> Iterator[str]:
+    # What its annotations promise is what somebody else's file may not keep.
+    nodes: Sequence[Any] = made.nodes
+    edges: Sequence[Any] = made.edges
+    if not _texts([made.name]):
+        yield "its name is no text"
+    for node in nodes:
+        told = [one for one in (node.branch, node.decider, node.description) if one is not None]
+        if not _texts([node.key, node.id, node.name, *node.tags, *told]):
+            yield "a node is named by something that is no text"
+        elif node.kind not in get_args(NodeKind) or not isinstance(node.detail, Mapping):
+            yield f"node {show(node.key)} is of no known kind"
+    keys = {node.key for node in nodes}
+    if len(keys) < len(nodes):
+        yield "two nodes have one key"
+    for edge in edges:
+        if not _texts([edge.source, edge.target]) or not {edge.source, edge.target} <= keys:
+            yield "an edge joins nodes that are not there"
+        elif edge.kind not in get_args(EdgeKind) or not isinstance(edge.label, str | None):
+            yield "an edge is of no known kind"
+    for head, members in made.groups:
+        named = [head, *members]
+        if not _texts(named) or not set(named) <= keys:
+            yield "a group is of nodes that are not there"
+    yield from _circles(made)
+
+
+def _texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _circles(made: Structure) -> Iterator[str]:
+    """Find charts that would lie inside themselves."""
+    frames = made.frames()
+    for key in frames:
+        met, frame = {key}, frames.get(key)
+        while frame is not None and frame not in met:
+            met.add(frame)
+            frame = frames.get(frame)
+        if frame is not None or len(met) > 2 * MAX_LEVELS:
+            yield f"the chart of {show(key)} would lie inside itself"
+            return

@@ -286,7 +286,9 @@ def _outline(structure: Structure) -> Iterator[FlowLine]:
 
 
 def _fan_out_words(node: StructureNode) -> str:
-    words = f"one branch per item, at most {node.detail['cap']}"
+    words = "one branch per item"
+    if node.detail.get("cap") is not None:  # a structure made elsewhere does not tell
+        words += f", at most {node.detail['cap']}"
     if node.detail.get("template") == "unknown":
         words += "; one chart per item, built when run"
     return words
