@@ -178,9 +178,9 @@ class Execution(Watch):
 
     async def go(self) -> Any:
         """Run the chart under its limits and its signal; give its frozen result."""
-        frame = Frame(self.log.root, self.state, self.args, "", self.initial)
+        frame = Frame(self.log.root, self.state, self.args, "")
         plan = plan_chart(self.chart, self.log)
-        frame.looping = plan.loops
+        frame.base, frame.loopy = self.initial, plan.loops
         if self._resumed is not None:
             self._count_visits()
         steps = self.run_chart(plan, frame, self._resumed, self._answer)
@@ -293,9 +293,9 @@ class Execution(Watch):
                     place = None
                 kind = taken.stage.__class__
                 if kind is DeciderStage:
-                    taken = yield from self._decided(level, taken, frame)
+                    level.route, taken = yield from decide(self, taken, frame)
                     kind = taken.stage.__class__
-                    done = (True, None) if kind is DeciderStage else None
+                    done = None if kind is not DeciderStage else (True, None)
                 if kind is FunctionStage and done is None:
                     done = yield from self.call(taken, taken.fn, frame)
                 elif kind is SubchartStage:
@@ -392,18 +392,6 @@ class Execution(Watch):
         track.add(level.taken.code("loop", target), passes)
         level.at = place
 
-    def _decided(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
-        """Decide, and begin the branch taken; give its plan, or the decider's when it stopped."""
-        taken = yield from decide(self, plan, frame)
-        frame.answers = None
-        if taken is None:
-            return plan
-        level.route, branch = taken
-        if self.watched:
-            self.check(branch, frame.track)
-        frame.track.codes.append(branch.stage_code)
-        return branch
-
     def _asked(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
         """Run a pausable stage up to its question, if it has one."""
         stopped, value = yield from self.call(plan, plan.fn, frame)
@@ -441,7 +429,8 @@ class Execution(Watch):
             self.failed(error, plan, frame.track)
             raise
         scope.close()
-        frame.answers = None  # they were for this execution
+        if scope.answers is not None:
+            frame.answers = None  # they were for this execution
         if scope.streaming is not None:
             self.end_stream(scope, plan, frame.track, complete=True)
         if scope.stopped is not None:

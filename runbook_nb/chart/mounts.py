@@ -49,10 +49,9 @@ def enter(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
 
 def inner_frame(frame: Frame, plan: StagePlan, state: dict[str, Any], args: FrozenDict) -> Frame:
     """Make the frame of a mounted chart, which shares its parent's track."""
-    inner = Frame(frame.track, state, args, f"{frame.path}{plan.stage.id}/", args)
-    inner.depth, inner.nested = frame.depth + 1, frame.nested
-    inner.around = frame.around
-    inner.looping = frame.looping or plan.inner(lambda: None).loops
+    inner = Frame(frame.track, state, args, f"{frame.path}{plan.stage.id}/", frame.around)
+    inner.base, inner.mounts = args, frame.mounts + 1
+    inner.loopy = frame.loopy or plan.inner(lambda: None).loops
     return inner
 
 

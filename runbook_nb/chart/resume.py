@@ -42,12 +42,13 @@ class Level:
 
     __slots__ = ("answering", "asks", "at", "frame", "plan", "route", "taken")
 
+    taken: StagePlan
+
     def __init__(self, plan: ChartPlan, frame: Frame) -> None:
         self.plan = plan
         self.frame = frame
         self.at = 0
         self.route: str | None = None
-        self.taken: StagePlan = plan.stages[0]
         self.asks = False
         self.answering: Callable[..., Any] | None = None
 

@@ -73,7 +73,8 @@ def _outcomes(walk: Walk) -> tuple[int, int, tuple[Badge, ...]]:
     branches.sort(key=lambda word: word == DECLINED_BRANCH)
     taken: Counter[str] = Counter(dict.fromkeys(branches, 0))
     failed = missed = items = ok = 0
-    for counts in map(count_fan_out, walk.log.fan_outs()):
+    for fan in walk.log.fan_outs():
+        counts = count_fan_out(fan).served_by(walk.redactor)
         items, ok = items + counts.items, ok + counts.ok
         failed, missed = failed + counts.failed, missed + counts.not_reached
         taken.update(counts.by_branch)
@@ -248,6 +249,8 @@ def run_card(run: Run) -> Card:
         sections=tuple(sections),
         heading=_heading(run),
         foot=", ".join(words),
+        qualifiers=("unredacted",) if run.is_unredacted else (),
+        eyebrow=("unredacted: nothing is hidden in this view",) if run.is_unredacted else (),
     )
 
 

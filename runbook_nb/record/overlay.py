@@ -76,6 +76,7 @@ class Cause:
     unread: Condition | None = None
     label: str | None = None
     text: str = ""
+    declared: str = ""
 
     @property
     def word(self) -> str:
@@ -97,10 +98,7 @@ class Cause:
         if self.conditions:
             return tuple(_met(c, values) for c, values in self.conditions)
         # A function is told with what it read, which is true of one subject alone.
-        rule = self.path.rule_index
-        if self.times > 1 and self.path.via == "rule" and rule is not None:
-            return (when_text(self.path.rules.rules[rule].when),)
-        return (self.text,)
+        return (self.declared if self.times > 1 and self.declared else self.text,)
 
 
 def unread_condition(decision: Decision) -> Condition | None:
@@ -300,6 +298,8 @@ class _Counter:
         if cause is None:
             cause = Cause(path, label=shown.label, text=shown.cause)
             cause.unread = unread_condition(shown)
+            if path.via == "rule" and shown.rule is not None:
+                cause.declared = when_text(shown.rule.when)
             causes.append(cause)
             if path.via in ("rule", "outside") and shown.deciding is not None:
                 conditions = shown.conditions_of(shown.deciding)

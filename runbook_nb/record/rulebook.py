@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from runbook_nb._frozen import Immutable, thaw
+from runbook_nb._frozen import thaw
 from runbook_nb._json import encode
 from runbook_nb._tagged import Tagger
 from runbook_nb._text import MISSING
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError, NotCarried, RunbookError
 from runbook_nb.rules import written
-from runbook_nb.rules.decision import Hider, shown
+from runbook_nb.rules.decision import shown
 from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
+from runbook_nb.rules.hiding import HiddenKeys, Hider
 from runbook_nb.rules.kinds import ERROR, NO, YES
 from runbook_nb.rules.model import Default, Unreadable
 from runbook_nb.rules.operators import PRESENCE
@@ -83,32 +84,6 @@ class ServedRules(RuleSet):
 
     __slots__ = ("hidden",)
     hidden: frozenset[str]
-
-
-class HiddenKeys(Immutable):
-    """Stands for the policy in a copy: knows which keys are hidden, and no secret.
-
-    Examples
-    --------
-    >>> HiddenKeys(frozenset({"token"})).hides_key("token")
-    True
-    """
-
-    __slots__ = ("_keys",)
-
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys
-
-    def hides_key(self, key: str, /) -> bool:
-        """Whether the value of a key was taken out."""
-        return key in self._keys
-
-    def scrub(self, value: Any, /) -> Any:
-        """Give the value: secret texts were taken out when it was written."""
-        return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (HiddenKeys, (self._keys,))
 
 
 def hider_of(rules: RuleSet) -> HiddenKeys | None:

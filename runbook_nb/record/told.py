@@ -1,151 +1,121 @@
-"""What the narrative of a published recording tells of each executed stage.
+"""What a value says of itself: the texts by which it is told, its named parts, its form as data.
 
-Record layer. The narrative is a list of sentences in order of time, each with the execution it is
-about. Its kinds and keys are facts; of the sentences only the fixed words at their beginning are
-read, and only where nothing else in the recording says the same.
+Record layer. Foreign objects are asked carefully: whatever one does when it is looked at, asking
+it never raises.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
 
-#: How the engine's own sentences begin, and ours, whatever follows.
-_DONE: Final = re.compile(
-    r"(?:Step \d+: )?"
-    r"(Read|Write|Update|Delete|Input:|Wrote|Merged into|Appended to|Deleted|Received) "
-)
-_EMITTED: Final = re.compile(r"\[emit\] (.+?): (.*)", re.DOTALL)
-_RETRIED: Final = re.compile(
-    r"\[Retry\]: attempt (\d+) of (\d+) at .*? failed \((.*)\)\.(?: Waited \d+ms.*)?", re.DOTALL
-)
-_OPERATIONS: Final = {
-    "Read": "read",
-    "Write": "write",
-    "Wrote": "write",
-    "Update": "update",
-    "Merged into": "update",
-    "Appended to": "write",
-    "Delete": "delete",
-    "Deleted": "delete",
-}
-#: What stands before the sentence proper, in rows that are not steps.
-_MARK: Final = re.compile(r"\[[A-Z][A-Za-z]*\]: ")
+from runbook_nb._frozen import ATOMS
+from runbook_nb._json import plain_scalar
+from runbook_nb._text import duration_text, number_text
 
 
-class Told(str):
-    """A sentence of a recording made elsewhere, in place of the facts behind it."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One sentence.
-
-    Attributes
-    ----------
-    type : str
-        Of the published ones: ``stage``, ``step``, ``condition``, ``fork``, ``selector``,
-        ``subflow``, ``loop``, ``break``, ``error``, ``pause``, ``resume``, ``emit``, ``retry``.
-    text : str
-    key : str or None
-        The state key of a step.
-    """
-
-    type: str
-    text: str
-    key: str | None = None
-
-    @property
-    def sentence(self) -> Told:
-        """The sentence without the mark before it."""
-        return Told(_MARK.sub("", self.text, count=1))
-
-    @property
-    def operation(self) -> str | None:
-        """What a step did: ``read``, ``write``, ``update``, ``delete``, or ``received``.
-
-        None where the sentence is not one of the engine's own.
-        """
-        found = _DONE.match(self.text)
-        if found is None or self.key is None or not self.text[found.end() :].startswith(self.key):
-            return None
-        return _OPERATIONS.get(found[1], "received")
-
-    @property
-    def emitted(self) -> tuple[str, Told]:
-        """The name of an event and what was told of its payload."""
-        found = _EMITTED.match(self.text)
-        return ("event", Told(self.text)) if found is None else (found[1], Told(found[2]))
-
-    @property
-    def retried(self) -> tuple[int | None, int | None, str]:
-        """Which attempt failed, of how many, and with what message."""
-        found = _RETRIED.fullmatch(self.text)
-        if found is None:
-            return None, None, self.sentence
-        return int(found[1]), int(found[2]), found[3]
-
-
-@dataclass(slots=True)
-class Narrative:
-    """The sentences of a recording, by the execution they are about.
-
-    Attributes
-    ----------
-    kept : bool
-        Whether the recording has a narrative at all.
-    """
-
-    kept: bool = False
-    rows: dict[str, list[Row]] = field(default_factory=dict)
-
-    def of(self, execution: str) -> list[Row]:
-        """Give the sentences about one execution, in their order."""
-        return self.rows.get(execution, [])
-
-    def has(self, execution: str, kind: str) -> bool:
-        """Say whether there is a sentence of a kind about an execution."""
-        return any(row.type == kind for row in self.of(execution))
-
-
-def narrative_of(snapshot: Mapping[str, Any]) -> Narrative:
-    """Find the narrative among what observers kept.
+def told(value: Any) -> tuple[str, ...]:
+    """Give the texts by which a single value is told; none for a truth value or a container.
 
     Examples
     --------
-    >>> told = narrative_of({"recorders": [{"id": "n", "name": "Narrative", "data": [
-    ...     {"type": "step", "text": "Step 1: Read n = 1", "key": "n", "runtimeStageId": "a#0"}]}]})
-    >>> told.of("a#0")[0].operation
-    'read'
+    >>> told("pin"), told(4711), told(b"pin"), told(date(1984, 3, 7)), told(True)
+    (('pin',), ('4711',), ('pin',), ('1984-03-07',), ())
     """
-    narrative = Narrative()
-    for data in kept_by_recorders(snapshot):
-        if not isinstance(data, list) or not _is_narrative(data):
-            continue
-        narrative.kept = True
-        for entry in data:
-            execution, text = entry.get("runtimeStageId"), entry.get("text")
-            if isinstance(execution, str) and isinstance(text, str):
-                key = entry.get("key")
-                row = Row(str(entry.get("type")), text, key if isinstance(key, str) else None)
-                narrative.rows.setdefault(execution, []).append(row)
-        break
-    return narrative
+    if isinstance(value, Enum):
+        return told(value.value)
+    if isinstance(value, str):
+        return (str.__str__(value),)
+    if value is None or isinstance(value, bool):
+        return ()
+    if isinstance(value, int | float | Decimal):
+        return (number_text(value),)
+    if isinstance(value, bytes | bytearray):
+        try:
+            return (bytes(value).decode("utf-8"),)
+        except UnicodeDecodeError:
+            return ()
+    if isinstance(value, date | time):
+        return tuple(dict.fromkeys((value.isoformat(), str(value))))
+    if isinstance(value, timedelta):
+        return (duration_text(value), str(value))
+    plain = plain_scalar(value)
+    return told(plain) if plain is not value else _spelt(value)
 
 
-def _is_narrative(data: list[Any]) -> bool:
-    return bool(data) and all(
-        isinstance(entry, Mapping) and "type" in entry and "text" in entry for entry in data
-    )
+def _spelt(value: Any) -> tuple[str, ...]:
+    """Give what an object of another kind is written as, where that says anything of it."""
+    if value.__class__ in ATOMS:
+        return (str(value),)
+    if all(_inherited(type(value), name) for name in ("__str__", "__repr__")):
+        return ()  # its address
+    try:
+        return (str(value),)
+    except Exception:
+        return ()
 
 
-def kept_by_recorders(snapshot: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield what each observer of a recording kept."""
-    recorders = snapshot.get("recorders")
-    for row in recorders if isinstance(recorders, list) else ():
-        if isinstance(row, Mapping):
-            yield row.get("data")
+def _inherited(kind: type, name: str) -> bool:
+    return getattr(kind, name) is getattr(object, name)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in a value, names included, as far as it can be looked into.
+
+    Examples
+    --------
+    >>> list(texts_in({"a": [1, ("b",)]}))
+    ['a', '1', 'b']
+    """
+    entries = entries_of(value)
+    if entries is not None:
+        for key, item in entries:
+            yield from texts_in(key)
+            yield from texts_in(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from texts_in(item)
+    else:
+        data = None if value.__class__ in ATOMS else as_data(value)
+        if data is None:
+            yield from told(value)
+        else:
+            yield from texts_in(data[0])
+
+
+def entries_of(value: Any) -> Iterable[tuple[Any, Any]] | None:
+    """Give the named parts of a mapping or a named tuple; None for anything else."""
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return zip(value._fields, value, strict=True)
+    return None
+
+
+def as_data(value: Any) -> tuple[Any] | None:
+    """Have an object say itself as data, in a tuple; None when it cannot.
+
+    Asked are ``to_dict``, the fields of a dataclass, and ``model_dump``.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule
+    >>> as_data(Rule({"a": {"gt": 1}}, "x"))[0]["then"], as_data(object())
+    ('x', None)
+    """
+    if isinstance(value, type):
+        return None
+    try:
+        to_dict = getattr(value, "to_dict", None)
+        if callable(to_dict):
+            return (to_dict("records") if hasattr(value, "columns") else to_dict(),)
+        if is_dataclass(value):
+            return ({one.name: getattr(value, one.name) for one in fields(value)},)
+        dump = getattr(value, "model_dump", None)
+        return (dump(),) if callable(dump) else None
+    except Exception:  # whatever a foreign object does
+        return None

@@ -19,10 +19,11 @@ from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
-from runbook_nb.record.rulebook import HiddenKeys, Rulebook, hider_of
+from runbook_nb.record.rulebook import Rulebook, hider_of
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
+from runbook_nb.rules.hiding import HiddenKeys
 from runbook_nb.rules.ruleset import RuleSet
 
 __all__ = [
@@ -274,7 +275,7 @@ class LogWriter:
         if isinstance(value, Decision | Selection):
             hide = _acting(value.hide)
             number, outcomes, *rest = self._book.path(value.path, hide)
-            held = self._book.values(value.path, value.values, hide)
+            held = self._book.values(value.path, value.raw_values, hide)
             tag = "$selection" if isinstance(value, Selection) else "$decision"
             return tag, [number, outcomes, bool(rest), *held]
         if isinstance(value, RuleSet):

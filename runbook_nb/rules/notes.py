@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, listed, visible
-from runbook_nb.rules.decision import Hider
+from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.kinds import (
     ABSENT,
     AWARE,

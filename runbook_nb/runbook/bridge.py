@@ -17,10 +17,11 @@ from runbook_nb.coverage import (
     read_declared_coverage,
     stamp,
 )
-from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled
+from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled, describe_error
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure
 from runbook_nb.record.run import Run
+from runbook_nb.record.slots import error_words
 from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope
@@ -203,7 +204,7 @@ def note_run(
     if not isinstance(run, Run):
         return
     if recorded is not None and run.redactor.active:
-        run.redactor = run.redactor.knowing(_secrets_held(run, recorded))
+        _learn_from_calls(run, recorded)
     if absence is not None:
         run.status = RunbookAbsenceSignal.run_status
     ctx.run_sink(run)
@@ -217,20 +218,32 @@ def note_run(
     for recorder in declaration.recorders:
         try:
             recorder(run)
-        except Exception:  # an observer never affects what it observes
-            _log.warning("a recorder of %s failed", declaration.name, exc_info=True)
+        except Exception as error:  # an observer never affects what it observes
+            _warn(run, f"a recorder of {declaration.name} failed", error)
 
 
-def _secrets_held(run: Run, recorded: RecordedDispatch) -> set[str]:
-    found: set[str] = set()
-    for result in results_of(recorded):
+def _learn_from_calls(run: Run, recorded: RecordedDispatch) -> None:
+    """Make what inner calls were given and answered known to the policy of a run."""
+    lesson = run.redactor.lesson()
+    for value in (*args_of(recorded), *results_of(recorded)):
         try:
-            found |= run.redactor.secrets_in(result, ())
-        except (
-            Exception
-        ):  # an answer that cannot be looked through cannot be written to state either
-            _log.warning("an inner answer could not be searched for secrets", exc_info=True)
-    return found
+            lesson.take(value, ())
+        except Exception as error:  # what cannot be looked through cannot be written to state
+            _warn(run, "an inner call could not be searched for secrets", error)
+    run.learn(lesson)
+
+
+def _warn(run: Run, what: str, error: Exception) -> None:
+    """Log what went wrong beside a run; a traceback quotes values, so a policy leaves it out."""
+    if run.redactor.active:
+        _log.warning("%s: %s", what, run.redactor.text(error_words(describe_error(error))))
+    else:
+        _log.warning("%s", what, exc_info=error)
+
+
+def args_of(recorded: RecordedDispatch) -> list[Any]:
+    """Give what the inner calls were given, in the order they were started."""
+    return [record.args for record in recorded.records]
 
 
 def results_of(recorded: RecordedDispatch) -> list[Any]:
@@ -311,7 +324,7 @@ async def compose_envelope(
     rules = declaration.rules
     result: dict[str, Any] = {
         "af_provenance": provenance,
-        "rule_version": UNDECLARED if rules is None else rules.version,
+        "rule_version": UNDECLARED if rules is None else run.redactor.text(rules.version),
         **report,
         **projection,
     }

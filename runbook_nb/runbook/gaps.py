@@ -114,11 +114,11 @@ def _under(declaration: Declaration) -> str:
 
 
 def _named_sets(run: Run) -> list[RuleSet]:
-    return [rule_set for rule_set in run.rule_sets() if not rule_set.is_bare]
+    return [rule_set for rule_set in run.raw_rule_sets() if not rule_set.is_bare]
 
 
 def _rule_sets(declaration: Declaration, run: Run) -> list[RuleSet]:
-    sets = [*run.rule_sets(), *filter(None, [declaration.rule_set])]
+    sets = [*run.raw_rule_sets(), *filter(None, [declaration.rule_set])]
     return list(dict.fromkeys(sets))
 
 
@@ -296,7 +296,7 @@ def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
 
 def _judgements(run: Run) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     for recorded in run.walk.iter_decisions():
-        yield recorded.decision.path, recorded.decision.values
+        yield recorded.decision.path, recorded.decision.raw_values
 
 
 def ledger_sentence(

@@ -172,11 +172,14 @@ class InnerCallRecord:
         How it ended.
     result : object
         What it returned; `MISSING` after an error.
+    args : mapping
+        What it was given.
     """
 
     tool: str
     outcome: Literal["ok", "absent", "error"]
     result: Any = MISSING
+    args: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 class RunbookAbsenceSignal(RunSignal):
@@ -410,17 +413,18 @@ class _Recorder:
         allow_absent: bool = False,
     ) -> Any:
         place, ended = next(self._places), self._into._ended
+        given = {} if args is None else args
         try:
-            result = await self._delivered.call(name, {} if args is None else args, signal=signal)
+            result = await self._delivered.call(name, given, signal=signal)
         except BaseException:
-            ended[place] = InnerCallRecord(tool=name, outcome="error")
+            ended[place] = InnerCallRecord(tool=name, outcome="error", args=given)
             raise
         reading = read_coverage_result(result)
         self._into._heard[place] = (fold_declared([result]), _kept_stamp(result))
         if reading is None or reading.status != "absent":
-            ended[place] = InnerCallRecord(tool=name, outcome="ok", result=result)
+            ended[place] = InnerCallRecord(tool=name, outcome="ok", result=result, args=given)
             return result
-        ended[place] = InnerCallRecord(tool=name, outcome="absent", result=result)
+        ended[place] = InnerCallRecord(tool=name, outcome="absent", result=result, args=given)
         if allow_absent is True:
             return result
         self._into._signals[place] = RunbookAbsenceSignal(result, name)
