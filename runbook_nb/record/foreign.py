@@ -35,6 +35,7 @@ from runbook_nb.record.foreign_steps import (
     write_change,
     write_steps,
 )
+from runbook_nb.record.foreign_told import Narrative, narrative_of
 from runbook_nb.record.foreign_tracks import NOT_CARRIED, Level, Rebuilt, Visit, Writer
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log, StageRef
 from runbook_nb.record.observed import Met, completed
@@ -43,7 +44,6 @@ from runbook_nb.record.places import runtime_id
 from runbook_nb.record.published import MAX_LEVELS, bad_part
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure
-from runbook_nb.record.foreign_told import Narrative, narrative_of
 
 #: Most executed stages a recording is read with.
 MAX_STEPS: Final = 1_000_000

@@ -13,8 +13,8 @@ from runbook_nb._frozen import freeze
 from runbook_nb._text import MISSING
 from runbook_nb.record.changes import Change
 from runbook_nb.record.foreign_parts import mapping_of
-from runbook_nb.record.foreign_tracks import Visit, Writer
 from runbook_nb.record.foreign_told import Row
+from runbook_nb.record.foreign_tracks import Visit, Writer
 
 _STEPS: Final = ("step", "emit", "retry")
 _CHANGES: Final = ("write", "update", "delete")

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from runbook_nb.record.foreign_told import Row, Told
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, Log, StageRef, Track
 from runbook_nb.record.places import runtime_id
 from runbook_nb.record.structure import Structure
-from runbook_nb.record.foreign_told import Row, Told
 
 #: What stands where a value was not recorded.
 NOT_CARRIED: Final = Told("<not carried>")
