@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._deep import copied
@@ -14,6 +15,7 @@ from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import counted
 from runbook_nb._view import Card, Data, Fact, Facts, Section
 from runbook_nb.record.recording import RECORDING_KEYS, Recording
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.run import Run
 
 if TYPE_CHECKING:
@@ -22,6 +24,27 @@ if TYPE_CHECKING:
 
 #: The status of a run whose recording does not tell how it ended.
 UNTOLD: Final = "not carried"
+
+
+class HiddenBefore(Redactor):
+    """Stands for a policy whose work was done when the run was recorded.
+
+    Examples
+    --------
+    >>> hidden = HiddenBefore(frozenset({"token"}))
+    >>> hidden.hides_key("token"), hidden.scrub("t0p-s3cret")
+    (True, 't0p-s3cret')
+    """
+
+    __slots__ = ("_hidden",)
+
+    def __init__(self, keys: frozenset[str]) -> None:
+        super().__init__(None)
+        self._hidden = keys
+
+    def hides_key(self, key: str) -> bool:
+        """Say whether the values of a key were taken out of what was judged."""
+        return key in self._hidden
 
 
 class RecordedRun(Run):
@@ -79,6 +102,13 @@ class RecordedRun(Run):
         self.source = source
         self.not_carried = not_carried
         self.executions = FrozenDict(executions or {})
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What was hidden stays hidden, and is shown as hidden; there is no policy to apply."""
+        judged = (code.path.rules for code in self.log.codes if code.path is not None)
+        hidden = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
+        return HiddenBefore(hidden)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the recording as it was read: ``snapshot``, ``events`` and ``structure``."""
