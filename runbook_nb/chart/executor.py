@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
+from runbook_nb._text import MISSING
+from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
@@ -41,7 +43,7 @@ from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
-from runbook_nb.record.log import Log, Track
+from runbook_nb.record.log import Code, Log, Track
 from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
@@ -94,7 +96,7 @@ async def go_on(
 
 
 def _rules_in(chart: Chart) -> list[Any]:
-    from runbook_nb.chart.model import rules_by_key
+    from runbook_nb.chart.layout import rules_by_key
 
     return [rules for _, rules in rules_by_key(chart, "")]
 
@@ -108,6 +110,7 @@ async def _ended(execution: Execution) -> Run:
         if getattr(error, "code", None) == "bad_checkpoint":
             raise  # found where the run was to go on: nothing has run
         run = execution.finish(status_of(error), error=error)
+        hide_in(error, run.redactor)
         _hand_over(error, run, execution)
         raise
     return execution.finish("ok", output=output)
@@ -117,7 +120,9 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
     with suppress(Exception):  # a class with slots, say: the toolbox still has the run
         error.run = run  # type: ignore[attr-defined]
     place = execution.place
-    where = f" in stage {place.ref.name!r}" if place is not None and place.error is error else ""
+    where = ""
+    if place is not None and place.error is error:
+        where = f" {place.when} stage {place.ref.name!r}"
     note = f"raised{where} of chart {execution.chart.name!r}; error.run holds what happened"
     if note not in getattr(error, "__notes__", ()):
         with suppress(Exception):
@@ -158,6 +163,8 @@ class Execution(Watch):
         self.undeclared: dict[tuple[str, str], None] = {}
         #: Where the next visit of each branch of a fan-out goes on counting; see `FanOut.bases`.
         self.visits: dict[str, dict[Any, int]] = {}
+        #: What the chart's contract gives, where it declares any.
+        self.given: Any = MISSING
         self._resumed: Place | None = None
         self._answer: Any = None
 
@@ -192,9 +199,24 @@ class Execution(Watch):
         if self.watched:
             self.check(plan.stages[-1], frame.track, "after")
         try:
-            return freeze(output, "result")
+            output = freeze(output, "result")
         except Exception as error:
             self.failed(error, plan.stages[-1], frame.track)
+            raise
+        if self.chart.output is not None or self.chart.output_schema is not None:
+            self.given = self._checked_output(frame.track)
+        return output
+
+    def _checked_output(self, track: Track) -> Any:
+        try:
+            return check_output(self.chart, FrozenDict(self.state))
+        except Exception as error:
+            # No stage is to blame: the run ended after the last one that ran.
+            ran = (self.log.codes[code] for code in reversed(track.codes))
+            last = next(code.stage for code in ran if code.kind == "stage" and not code.stage.path)
+            self.place = Where(error, last, track, "after")
+            ended = self.log.number(Code("ended", last, "after"))
+            track.add(ended, freeze(describe_error(error)))
             raise
 
     def _count_visits(self) -> None:
@@ -235,6 +257,7 @@ class Execution(Watch):
             log=self.log,
             raw_state=self.state,
             raw_result=output,
+            raw_output=self.given,
             structure=self._structure(),
             policy=self.policy,
             error=freeze(describe_error(error)) if error is not None and told else None,

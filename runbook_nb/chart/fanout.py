@@ -22,7 +22,6 @@ from runbook_nb.chart.model import (
     FanOutStage,
     ForkStage,
     Stage,
-    as_items,
     branches_of,
     inner_chart,
 )
@@ -503,4 +502,26 @@ def _layout(stage: Stage) -> tuple[Any, ...]:
         stage.name,
         tuple((b.route, b.loop_to, _layout(b.stage)) for b in branches_of(stage)),
         () if inner is None else layout_of(inner),
+    )
+
+
+def as_items(found: Any, stage: Stage) -> Sequence[Any]:
+    """Read what a fan-out's ``items`` gave: a list, a tuple or slots; None is no item.
+
+    Raises
+    ------
+    ChartError
+        Anything else, naming the stage.
+    """
+    from runbook_nb.record.slots import Slots
+
+    if found is None:
+        return ()
+    if isinstance(found, list | tuple | Slots):
+        return found
+    raise ChartError(
+        f"items of fan-out {stage.name!r} gave {type(found).__name__}, not a list",
+        where=stage.id,
+        code="bad_items",
+        fix="return a list of items; a DataFrame goes in as frame.to_dict('records')",
     )

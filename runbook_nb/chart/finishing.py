@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from runbook_nb._frozen import freeze
+from runbook_nb.chart.contract import output_problems
 from runbook_nb.chart.inputs import input_problems
 from runbook_nb.chart.model import (
     DECLINED,
@@ -47,10 +48,7 @@ def finished_chart(chart: Chart, found: Sequence[Problem] = ()) -> Chart:
     stages = with_unique_branch_ids(with_declined(chart.stages))
     problems = [*found, *check_chart(chart.name, stages, chart.loop_to)]
     problems += input_problems(chart.input_schema)
-    problems += input_problems(chart.output_schema, "output_schema")
-    output: Any = chart.output
-    if output is not None and not callable(output):
-        problems.append(Problem(message=f"it is {type(output).__name__}", where="output"))
+    problems += output_problems(chart.output_schema, chart.output)
     if problems:
         raise ChartError(f"chart {chart.name!r} cannot be built", problems=problems)
     return replace(

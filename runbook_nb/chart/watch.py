@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 class Where:
     """Where an error arose: the stage, the track it stood on, the branches around that track."""
 
-    __slots__ = ("at", "base", "branches", "error", "ref", "track")
+    __slots__ = ("at", "base", "branches", "error", "ref", "track", "when")
 
-    def __init__(self, error: BaseException, ref: StageRef, track: Track) -> None:
+    def __init__(self, error: BaseException, ref: StageRef, track: Track, when: str = "in") -> None:
         self.error = error
+        self.when = when
         self.ref = ref
         self.track = track
         self.at = len(track.codes)
@@ -112,7 +113,7 @@ class Watch:
         self, error: BaseException, plan: StagePlan, track: Track, when: str = "before"
     ) -> None:
         """Put on the record that the run ends between stages; the stage is the next, or last."""
-        self.place = Where(error, plan.ref, track)
+        self.place = Where(error, plan.ref, track, when)
         track.add(plan.code("ended", when), freeze(describe_error(error)))
 
     def asked_to_end(self, plan: StagePlan, when: str) -> RunCancelled | LimitReached | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from runbook_nb._text import MISSING
 from runbook_nb.record.log import FanOut, Log, StageRef, Track
 from runbook_nb.rules.decision import judged_values
 
@@ -78,6 +79,8 @@ def contents_of(run: Run) -> Iterator[Held]:
     yield Held("state", state, derived=True)
     if result is not None:
         yield Held("results", result)
+    if run.raw_output is not MISSING:
+        yield Held("results", run.raw_output, derived=True)
     if run.raw_pause is not None:
         yield Held("questions", run.raw_pause, top=False, derived=True)
     yield from recorded_in(run.log)

@@ -22,7 +22,6 @@ from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log
 from runbook_nb.record.rulebook import (
     PathReader,
     functions_in,
-    hider_of,
     read_functions,
     read_rule_sets,
 )
@@ -136,7 +135,6 @@ class LogReader:
         self.log = Log()
         self._rule_sets: list[RuleSet] = []
         self._paths = PathReader(())
-        self._hiders: list[Any] = []
         self._stages: list[StageRef] = []
         self._widths: list[int] = []
         self._fans: list[FanOut] = []
@@ -177,7 +175,6 @@ class LogReader:
         functions = read_functions(data.get("functions"))
         self._rule_sets = read_rule_sets(data.get("rules"), functions, live)
         self._paths = PathReader(self._rule_sets)
-        self._hiders = [hider_of(rules) for rules in self._rule_sets]
         self._stages = [
             self._stage(entry, n) for n, entry in enumerate(self._list_of(data, "stages"))
         ]
@@ -397,7 +394,7 @@ class LogReader:
         if len(values) != len(path.codes):
             raise ValueError("a decision has a value for each outcome")
         check_records(path, values, "a decision")
-        found: Decision | Selection = cls(path, tuple(values), self._hiders[number])
+        found: Decision | Selection = cls(path, tuple(values))
         return found
 
     # -- asking
@@ -506,8 +503,10 @@ _FITS: Final[dict[str, Callable[[Any], bool]]] = {
         and _is_error(value.get("error"))
     ),
     "pause": lambda value: isinstance(value, Mapping) and {"reason", "expects"} <= value.keys(),
-    "enter": lambda value: isinstance(value, Mapping),
-    "streamed": lambda value: isinstance(value, Mapping),
+    "enter": lambda value: isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
+    "streamed": lambda value: (
+        isinstance(value, Mapping) and {"stream", "tokens", "complete"} <= value.keys()
+    ),
     "loop": lambda value: type(value) is int,
     "choices": lambda value: isinstance(value, list | tuple),
 }

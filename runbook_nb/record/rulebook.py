@@ -19,9 +19,8 @@ from runbook_nb.errors import LoadError, NotCarried, RunbookError
 from runbook_nb.rules import written
 from runbook_nb.rules.decision import shown
 from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
-from runbook_nb.rules.hiding import HiddenKeys, Hider
+from runbook_nb.rules.hiding import Hider, hidden_limit, shown_rules
 from runbook_nb.rules.kinds import ERROR, NO, YES
-from runbook_nb.rules.model import Default, Unreadable
 from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.plan import path_for, when_of
 from runbook_nb.rules.ruleset import RuleSet, qualified_name
@@ -75,28 +74,15 @@ class ServedRules(RuleSet):
     """A rule set as a policy let it be seen: limits of hidden keys are not in it.
 
     It bears the digest of the rules that judged.
-
-    Attributes
-    ----------
-    hidden : frozenset of str
-        The keys whose values and limits were taken out.
     """
 
-    __slots__ = ("hidden",)
-    hidden: frozenset[str]
+    __slots__ = ("_hidden",)
+    _hidden: frozenset[str]
 
-
-def hider_of(rules: RuleSet) -> HiddenKeys | None:
-    """Give what hides the keys of rules that were read back; None where nothing is hidden.
-
-    Examples
-    --------
-    >>> from runbook_nb.rules import Rule
-    >>> hider_of(RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")])) is None
-    True
-    """
-    hidden = getattr(rules, "hidden", None)
-    return HiddenKeys(hidden) if hidden else None
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The keys whose values and limits were taken out."""
+        return getattr(self, "_hidden", frozenset())
 
 
 def is_selecting(path: DecisionPath) -> bool:
@@ -201,7 +187,7 @@ class Rulebook:
         with suppress(RunbookError):  # a limit no file can hold: such rules are like no others
             entry["digest"] = rules._digest if isinstance(rules, ServedRules) else rules.digest
         document = rules._document(by_name=True)
-        hidden = set(rules.hidden) if isinstance(rules, ServedRules) else set()
+        hidden = set(rules.hidden)
         served = isinstance(rules, ServedRules)
         if hide is not None:
             seen, more = hidden_document(rules, hide, self._text)
@@ -245,12 +231,11 @@ def hidden_document(
 ) -> tuple[dict[str, Any], set[str]]:
     """Write a rule set as a policy lets it be seen, and give the keys that are hidden in it.
 
-    What is left of it is still a rule set: a limit that is partly hidden and would make it none is
-    hidden whole.
+    What is left of it is still a rule set with as many conditions: a limit that is partly hidden
+    and would make it none is hidden whole, and keys that look alike stay several.
     """
-    document = rules._document(by_name=True)
+    document = shown_rules(rules, hide)._document(by_name=True)
     hidden: set[str] = set()
-    document["name"], document["version"] = text(rules.name), text(rules.version)
     for part, key, entries in (
         ("rules", "when", rules.rules),
         ("outside", "where", rules.outside),
@@ -259,22 +244,6 @@ def hidden_document(
             conditions = getattr(entry, key)
             if isinstance(conditions, Mapping):
                 seen[key] = written.write_when(_hidden_when(conditions, hide, text, hidden))
-    for rule, seen in zip(rules.rules, document["rules"], strict=True):
-        seen["then"] = text(rule.then)
-        if rule.label is not None:
-            seen["label"] = str(hide.scrub(rule.label))
-        if isinstance(rule.unit, Mapping):
-            seen["unit"] = {text(name): text(unit) for name, unit in rule.unit.items()}
-        elif rule.unit is not None:
-            seen["unit"] = text(rule.unit)
-    for outside, seen in zip(rules.outside, document.get("outside", ()), strict=True):
-        seen["what"], seen["why"] = str(hide.scrub(outside.what)), str(hide.scrub(outside.why))
-    for name in ("default", "unreadable"):
-        way = getattr(rules, name)
-        if isinstance(way, Default | Unreadable):
-            document[name]["branch"] = text(way.branch)
-            if way.label:
-                document[name]["label"] = str(hide.scrub(way.label))
     return document, hidden
 
 
@@ -292,20 +261,18 @@ def _hidden_when(
         if hide.hides_key(key):
             hidden.add(name)
         found[name] = {
-            op: _hidden_limit(op, limit, hide.hides_key(key), hide) for op, limit in ops.items()
+            op: hidden_limit(op, limit) if hide.hides_key(key) else _scrubbed_limit(op, limit, hide)
+            for op, limit in ops.items()
         }
     return found
 
 
-def _hidden_limit(op: str, limit: Any, hidden: bool, hide: Hider) -> Any:
+def _scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
     if op in PRESENCE:
         return limit
-    seen = limit if hidden else hide.scrub(limit)
-    if not hidden and (seen == limit or op not in ("between", "matches", "starts_with")):
-        return seen
-    if op == "between":
-        return [REDACTED, REDACTED]
-    return [REDACTED] if op in ("in", "not_in") else REDACTED
+    seen = hide.scrub(limit)
+    # Half a pattern, or one end of a range, is a limit no longer.
+    return hidden_limit(op, limit) if seen != limit and op in ("between", "matches") else seen
 
 
 # -- reading -------------------------------------------------------------------------------
@@ -365,7 +332,7 @@ def _rule_set(
     except (RunbookError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise _damaged(f"cannot be read: {error}", where) from error
     if isinstance(made, ServedRules):
-        object.__setattr__(made, "hidden", frozenset(hidden or ()))
+        object.__setattr__(made, "_hidden", frozenset(hidden or ()))
         object.__setattr__(made, "_digest", digest)
         return made
     said = _text_of(made._document(by_name=True))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, handed_out
-from runbook_nb._text import counted, did_you_mean
+from runbook_nb._text import MISSING, counted, did_you_mean
 from runbook_nb._view import Card
 from runbook_nb.errors import NoSuchFanOut
 from runbook_nb.record.contents import contents_of, marked_keys
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.slots import Slots
 
 #: Views that are kept once they were made.
-_SERVED: Final = ("args", "initial", "state", "walk", "fan_outs", "redaction")
+_SERVED: Final = ("args", "initial", "state", "output", "walk", "fan_outs", "redaction")
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
@@ -63,6 +63,7 @@ class Run(Renderable):
         log: Log,
         raw_state: dict[str, Any],
         raw_result: Any,
+        raw_output: Any = MISSING,
         structure: Structure,
         policy: Redact | None = None,
         error: FrozenDict | None = None,
@@ -79,6 +80,7 @@ class Run(Renderable):
         self._log = log
         self._state = FrozenDict(raw_state)
         self._result = raw_result
+        self._output = raw_output
         self._error = error
         self._pause = pause
         self._ended_at = ended_at
@@ -176,6 +178,21 @@ class Run(Renderable):
         if isinstance(self._result, Mapping):
             return self.redactor.served(self._result)
         return self.redactor.scrub(self._result)
+
+    @cached_property
+    def output(self) -> Any:
+        """What the run gives, served: what its chart makes of the final state, else the state.
+
+        None unless the run ended ``ok``.
+        """
+        if self.status != "ok":
+            return None
+        if self._output is MISSING:
+            return self.state
+        if isinstance(self._output, Mapping):
+            given = {key: handed_out(value) for key, value in self._output.items()}
+            return self.redactor.served(FrozenDict(given))
+        return self.redactor.scrub(handed_out(self._output))
 
     @property
     def error(self) -> Mapping[str, Any] | None:
@@ -290,6 +307,11 @@ class Run(Renderable):
     def raw_initial(self) -> FrozenDict:
         """The state the first stage found, as it is; not served."""
         return self._initial
+
+    @property
+    def raw_output(self) -> Any:
+        """What the chart's contract gives, as it is; MISSING where it declares none. Not served."""
+        return self._output
 
     @property
     def raw_ended_at(self) -> FrozenDict | None:

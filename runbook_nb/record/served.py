@@ -126,6 +126,8 @@ class Served:
             return FrozenDict(
                 {name: redactor.texts(part, ours=False) for name, part in value.items()}
             )
+        if kind == "pause" and isinstance(value, Mapping):
+            return FrozenDict({name: redactor.under(name, part) for name, part in value.items()})
         if kind == "loop":
             return value
         return redactor.scrub(value)

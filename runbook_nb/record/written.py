@@ -19,21 +19,18 @@ from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
-from runbook_nb.record.rulebook import Rulebook, hider_of
+from runbook_nb.record.rulebook import Rulebook
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
-from runbook_nb.rules.hiding import HiddenKeys
 from runbook_nb.rules.ruleset import RuleSet
 
 __all__ = [
     "AS_RECORDED",
     "LOG_FORMAT",
-    "HiddenKeys",
     "LogReader",
     "LogWriter",
     "Values",
-    "hider_of",
     "read_log",
     "read_log_with",
     "served_by",
@@ -273,9 +270,8 @@ class LogWriter:
             pairs = [part for pair in value.inputs for part in pair]
             return "$called", [value.returned, value.error, value.error_type, *pairs]
         if isinstance(value, Decision | Selection):
-            hide = _acting(value.hide)
-            number, outcomes, *rest = self._book.path(value.path, hide)
-            held = self._book.values(value.path, value.raw_values, hide)
+            number, outcomes, *rest = self._book.path(value.path, value.hide)
+            held = self._book.values(value.path, value.raw_values, value.hide)
             tag = "$selection" if isinstance(value, Selection) else "$decision"
             return tag, [number, outcomes, bool(rest), *held]
         if isinstance(value, RuleSet):
@@ -291,13 +287,6 @@ class LogWriter:
             raise CheckpointError(f"{place} holds {refusal.what}", where=place, fix=_FIX) from None
         except CycleError as error:
             raise CycleError(error.message, where=where) from None
-
-
-def _acting(hide: Any) -> Any:
-    """Give what hides something; None for no policy, and where it was hidden before."""
-    if isinstance(hide, HiddenKeys) or not getattr(hide, "active", True):
-        return None
-    return hide
 
 
 def _place(code: Code, part: int) -> str:

@@ -164,7 +164,7 @@ class _Judged(Renderable, Immutable):
 
     def hides(self, key: str) -> bool:
         """Whether the value of a key must not be seen."""
-        return self.hide is not None and self.hide.hides_key(key)
+        return key in self.path.rules.hidden or (self.hide is not None and self.hide.hides_key(key))
 
     def scrub(self, value: Any) -> Any:
         """Give a value without secret texts."""

@@ -149,6 +149,14 @@ class RuleSet(Renderable, Immutable):
         return not self.name
 
     @property
+    def hidden(self) -> frozenset[str]:
+        """The keys whose values and limits a policy took out of a copy; none of a set as written.
+
+        Wherever decisions by such a copy are told, these keys are told as hidden.
+        """
+        return frozenset()
+
+    @property
     def title(self) -> str:
         """Its name and version, as sentences show them; empty for a bare list."""
         return f"{self.name} {self.version}".strip()

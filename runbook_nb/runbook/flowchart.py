@@ -60,7 +60,8 @@ def flowchart_as_tool(
         The built chart that each call runs.
     result_mapper : callable, optional
         Takes the final state and gives the text; may be async. When it raises, or gives no text,
-        the answer is ``[mapper-error: …]``. By default the answer is the final state as JSON.
+        the answer is ``[mapper-error: …]``. By default the answer is what the chart gives,
+        `Run.output`, as JSON: the final state unless it declares something else.
     redact : Redact or mapping, optional
         What must not be seen in the state the answer is made of, or in a kept record.
     recorders : iterable of callable, optional
@@ -172,7 +173,7 @@ async def _answered(declaration: _Declaration, running: Awaitable[Run], ctx: Too
     if run.status == "paused":
         raise paused_error("flowchart_as_tool", declaration.name, run)
     if declaration.mapper is None:
-        return encode(to_wire(run.state))
+        return encode(to_wire(run.output))
     try:
         text = declaration.mapper(run.state)
         if inspect.isawaitable(text):
