@@ -223,6 +223,12 @@ class NoSuchFanOut(RunbookError, LookupError):
     code = "no_such_fan_out"
 
 
+class PathError(RunbookError, LookupError):
+    """A path was asked for that leads nowhere in what was recorded, or that is none."""
+
+    code = "no_such_path"
+
+
 class SubjectNotFound(RunbookError, LookupError):
     """No branch, or more than one, belongs to the subject asked for."""
 
