@@ -2,25 +2,26 @@
 
 Record layer. A published commit holds the values of what was set and the parts of what was
 merged, under paths of one or more segments, and the order they came in. What a stage changed is
-found by folding it onto the state before, by the published engine's own rules: they are not those
+found by folding it onto the state before, by the rules of the published form: they are not those
 of our ``update`` (lists are united there), so a change is told by its outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 from runbook_nb._frozen import deep_merge
-from runbook_nb._text import MISSING
-
-#: What joins the segments of a path in a published commit.
-UNIT: Final = "\x1f"
+from runbook_nb._text import MISSING, clip, visible
+from runbook_nb.errors import LoadError
+from runbook_nb.record.bundles import SEPARATOR, BundleRow, apply_row, rows_of
+from runbook_nb.record.masked import Masked
+from runbook_nb.record.published import bad_part
 
 
 @dataclass(slots=True)
-class Change:
+class FoldedChange:
     """What one commit did to one key of the state.
 
     Attributes
@@ -39,10 +40,10 @@ class Change:
 
 def fold(
     state: dict[str, Any], bundle: Mapping[str, Any], within: Sequence[str] = ()
-) -> list[Change]:
+) -> list[FoldedChange]:
     """Fold a commit onto a state, which is changed, and give what it did, key by key.
 
-    What cannot be read is passed over: a row of the trace that is none, a part that is missing.
+    A text that the commit says is hidden becomes a `Masked` one.
 
     Parameters
     ----------
@@ -53,6 +54,11 @@ def fold(
     within : sequence of str
         Leading segments of the paths that are of interest; they are taken off.
 
+    Raises
+    ------
+    LoadError
+        It is no commit.
+
     Examples
     --------
     >>> state = {"n": 1, "who": {"name": "Ada"}}
@@ -62,53 +68,56 @@ def fold(
     [('n', 2, None), ('who', {'name': 'Ada', 'age': 36}, {'age': 36})]
     """
     before: dict[str, Any] = {}
-    merged: dict[str, bool] = {}
-    for segments, verb, value in _rows(bundle, tuple(within)):
-        key = segments[0]
-        before.setdefault(key, state.get(key, MISSING))
-        merged[key] = merged.get(key, True) and verb == "merge" and len(segments) == 1
-        _apply(state, segments, verb, value)
-    updates = _inside(bundle.get("updates"), within)
+    partials: dict[str, list[Any]] = {}
+    for row in _rows(bundle, tuple(within)):
+        key = row.path[0]
+        now = state.get(key, MISSING)
+        before.setdefault(key, now)
+        whole = row.verb == "merge" and len(row.path) == 1
+        partials.setdefault(key, []).append(row.value if whole else None)
+        after = apply_row(now, row)
+        if after is MISSING:
+            state.pop(key, None)
+        else:
+            state[key] = after
     found = []
     for key, old in before.items():
-        now = state.get(key, MISSING)
-        partial = updates.get(key) if merged[key] and isinstance(updates, Mapping) else None
-        if not isinstance(partial, Mapping) or deep_merge(_plain(old), partial) != now:
-            partial = None
-        found.append(Change(key, now, partial))
+        value = state.get(key, MISSING)
+        found.append(FoldedChange(key, value, _update(old, partials[key], value)))
     return found
 
 
-def _plain(value: Any) -> Any:
-    return None if value is MISSING else value
+def _update(old: Any, partials: Sequence[Any], now: Any) -> Mapping[str, Any] | None:
+    """Give the one thing that was merged in, if our own update would come to the same."""
+    partial = partials[-1]  # a commit holds all that was merged into a key at once
+    if not isinstance(partial, Mapping) or not all(isinstance(one, Mapping) for one in partials):
+        return None
+    merged = deep_merge(None if old is MISSING else old, partial)
+    return partial if merged == now else None
 
 
-def _inside(tree: Any, segments: Sequence[str]) -> Any:
-    """Look up a path; `MISSING` where it leads nowhere."""
-    for segment in segments:
-        if isinstance(tree, Mapping) and segment in tree:
-            tree = tree[segment]
-        elif isinstance(tree, list) and segment.isdecimal() and int(segment) < len(tree):
-            tree = tree[int(segment)]
-        else:
-            return MISSING
-    return tree
-
-
-def _rows(
-    bundle: Mapping[str, Any], within: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    trace = bundle.get("trace")
-    for row in trace if isinstance(trace, list) else _untraced(bundle):
-        path = row.get("path") if isinstance(row, Mapping) else None
-        if not isinstance(path, str):
+def _rows(bundle: Mapping[str, Any], within: tuple[str, ...]) -> Iterator[BundleRow]:
+    """Yield the rows under the leading segments, what is hidden in their values marked."""
+    if bundle.get("trace") is None:
+        bundle = {**bundle, "trace": list(_untraced(bundle))}
+    hidden = _hidden_paths(bundle)
+    depth = len(within)
+    for row in _read(bundle):
+        if row.path[:depth] != within or len(row.path) == depth:
             continue
-        segments = tuple(path.split(UNIT))
-        if segments[: len(within)] != within or len(segments) == len(within):
-            continue
-        verb = str(row.get("verb"))
-        home = bundle.get("updates" if verb == "merge" else "overwrite")
-        yield segments[len(within) :], verb, _inside(home, segments)
+        value = row.value
+        for path in hidden.get(row.path[0], ()):
+            if path[: len(row.path)] == row.path:
+                value = _masked_at(value, path[len(row.path) :])
+        yield replace(row, path=row.path[depth:], value=value)
+
+
+def _read(bundle: Mapping[str, Any]) -> list[BundleRow]:
+    where = f"commitLog, {clip(visible(str(bundle.get('runtimeStageId'))), 80)}"
+    try:
+        return rows_of(bundle, where)
+    except LoadError as error:
+        raise bad_part(error.message, str(error.where)) from None
 
 
 def _untraced(bundle: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -119,63 +128,26 @@ def _untraced(bundle: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             yield from ({"path": str(key), "verb": verb} for key in found)
 
 
-def _apply(state: dict[str, Any], segments: tuple[str, ...], verb: str, value: Any) -> None:
-    now = _inside(state, segments)
-    if verb == "append":
-        both = isinstance(now, list) and isinstance(value, list)
-        value = [*now, *value] if both else value
-    elif verb == "merge":
-        value = _united({} if now is MISSING or now is None else now, value)
-    elif verb == "delete":
-        value = MISSING
-    # A set without a value is how the engine's default encoding writes a deletion.
-    key = segments[0]
-    changed = value if len(segments) == 1 else _put(state.get(key, MISSING), segments[1:], value)
-    if changed is MISSING:
-        state.pop(key, None)
-    else:
-        state[key] = changed
+def _hidden_paths(bundle: Mapping[str, Any]) -> dict[str, list[tuple[str, ...]]]:
+    """Give the paths to what is hidden, by their first segment."""
+    told = bundle.get("redactedPaths")
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for path in told if isinstance(told, list) else ():
+        if isinstance(path, str):
+            segments = tuple(path.split(SEPARATOR))
+            found.setdefault(segments[0], []).append(segments)
+    return found
 
 
-def _put(home: Any, segments: tuple[str, ...], value: Any) -> Any:
-    """Give a container with something else at a path inside of it."""
-    segment, rest = segments[0], segments[1:]
-    if isinstance(home, list) and segment.isdecimal():
-        place = int(segment)
-        if place < len(home) and value is not MISSING:
-            inner = _put(home[place], rest, value) if rest else value
-            return [*home[:place], inner, *home[place + 1 :]]
-        return home
-    old = home if isinstance(home, Mapping) else {}
-    if not rest:
-        inner = value
-    elif value is MISSING and segment not in old:
-        return home
-    else:
-        inner = _put(old.get(segment, MISSING), rest, value)
-    kept = {key: member for key, member in old.items() if key != segment or inner is not MISSING}
-    return kept if inner is MISSING else {**kept, segment: inner}
-
-
-def _united(old: Any, new: Any) -> Any:
-    """Merge as the published engine does: lists are united, an empty one clears."""
-    if isinstance(new, list):
-        return _union(old, new) if new and isinstance(old, list) else list(new)
-    if isinstance(new, Mapping):
-        merged = dict(old) if isinstance(old, Mapping) else {}
-        for key, value in new.items():
-            merged[key] = _united(merged.get(key), value)
-        return merged
-    return new
-
-
-def _union(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    met: set[tuple[bool, Any]] = set()
-    joined = []
-    for item in (*old, *new):
-        if isinstance(item, list | dict):  # read from a file, each of them is one of its own
-            joined.append(item)
-        elif (isinstance(item, bool), item) not in met:
-            met.add((isinstance(item, bool), item))
-            joined.append(item)
-    return joined
+def _masked_at(value: Any, path: Sequence[str]) -> Any:
+    """Mark the text at a path inside a value; the value itself where there is none."""
+    if not path:
+        return Masked(value) if value.__class__ is str else value
+    key, *rest = path
+    if isinstance(value, Mapping) and key in value:
+        return {**value, key: _masked_at(value[key], rest)}
+    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+        items = list(value)
+        items[int(key)] = _masked_at(items[int(key)], rest)
+        return items
+    return value

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import show
 from runbook_nb.errors import LoadError
-from runbook_nb.record.changes import Change, fold
+from runbook_nb.record.changes import FoldedChange, fold
 from runbook_nb.record.evidence import evidence_of, judged_by
 from runbook_nb.record.foreign_parts import (
     ERRORS,
@@ -95,7 +95,6 @@ class _Rebuild:
         self.broken: list[Writer] = []
         self.visits: dict[str, dict[Any, int]] = {}
         self.steps = 0
-        self.hidden = False
         found = snapshot.get("subflowResults")
         self.subflows: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
 
@@ -223,9 +222,10 @@ class _Rebuild:
         inside = [_Next(child, visit.level, owner) for child in reversed(children)]
         return [_After(visit, number), *inside]
 
-    def _folded(self, visit: Visit, commits: list[Mapping[str, Any]]) -> list[Change]:
+    def _folded(self, visit: Visit, commits: list[Mapping[str, Any]]) -> list[FoldedChange]:
         level = visit.level
-        self.hidden = self.hidden or any(commit.get("redactedPaths") for commit in commits)
+        if any(commit.get("redactedPaths") for commit in commits):
+            self.made.hidden = True
         return [change for commit in commits for change in fold(level.state, commit, level.within)]
 
     # -- decisions -------------------------------------------------------------------------
@@ -482,7 +482,7 @@ class _Rebuild:
     def _say_what_is_missing(self) -> None:
         if any(code.stage.kind == "streaming" for code in self.log.codes):
             self.note("What streaming stages streamed is not carried.")
-        if self.hidden:
+        if self.made.hidden:
             self.note("Some values were hidden when the run was recorded.")
         self.note("The run's input and what its last stage returned are not carried.")
         if not self.narrative.kept:

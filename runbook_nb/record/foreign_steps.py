@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runbook_nb._frozen import freeze
 from runbook_nb._text import MISSING
-from runbook_nb.record.changes import Change
+from runbook_nb.record.changes import FoldedChange
 from runbook_nb.record.foreign_parts import mapping_of
 from runbook_nb.record.foreign_told import Row
 from runbook_nb.record.foreign_tracks import Visit, Writer
@@ -36,7 +36,7 @@ def changes_late(visit: Visit) -> bool:
     return after and not before
 
 
-def whole_writes(visit: Visit) -> list[Change]:
+def whole_writes(visit: Visit) -> list[FoldedChange]:
     """Give what the tree itself says a stage wrote, where its log has no commit of it.
 
     A summary of a value is not the value.
@@ -45,19 +45,19 @@ def whole_writes(visit: Visit) -> list[Change]:
     for key, value in mapping_of(visit.node.get("stageWrites")).items():
         if not (isinstance(value, Mapping) and "__writeSummary" in value):
             visit.level.state[str(key)] = value
-            found.append(Change(str(key), value))
+            found.append(FoldedChange(str(key), value))
     return found
 
 
 def write_steps(
-    visit: Visit, changes: Iterable[Change], writer: Writer, note: Callable[[str], None]
+    visit: Visit, changes: Iterable[FoldedChange], writer: Writer, note: Callable[[str], None]
 ) -> None:
     """Write what a stage did in the order it was told, else what it read and then what it wrote.
 
     Parameters
     ----------
     visit : Visit
-    changes : iterable of Change
+    changes : iterable of FoldedChange
         What it changed before anything inside of it ran.
     writer : Writer
     note : callable
@@ -75,7 +75,9 @@ def write_steps(
         write_change(visit, change, writer)
 
 
-def write_change(visit: Visit, change: Change, writer: Writer, *, again: bool = False) -> None:
+def write_change(
+    visit: Visit, change: FoldedChange, writer: Writer, *, again: bool = False
+) -> None:
     """Write one change; ``again`` where the same stage changes the key once more."""
     key, value = change.key, change.value
     if value is MISSING:
@@ -92,7 +94,7 @@ class _Steps:
     def __init__(
         self,
         visit: Visit,
-        changes: Iterable[Change],
+        changes: Iterable[FoldedChange],
         writer: Writer,
         note: Callable[[str], None],
     ) -> None:
@@ -129,7 +131,7 @@ class _Steps:
             self.coming.remove(key)
         again = key in self.coming
         # A write that changed nothing is in no commit: the key holds what it held.
-        change = self.left.get(key) or Change(key, self.visit.level.seen.get(key, MISSING))
+        change = self.left.get(key) or FoldedChange(key, self.visit.level.seen.get(key, MISSING))
         write_change(self.visit, change, self.writer, again=again)
         if not again:
             self.left.pop(key, None)

@@ -133,6 +133,8 @@ class Rebuilt:
         How the run ended; None where the recording does not tell.
     ending : (StageRef, str, object) or None
         Where it failed or paused: the stage, the id of its execution, what was logged there.
+    hidden : bool
+        Whether values were hidden when the run was recorded.
     """
 
     log: Log
@@ -141,3 +143,4 @@ class Rebuilt:
     executions: dict[str, str] = field(default_factory=dict)
     status: str | None = "ok"
     ending: tuple[StageRef, str, Any] | None = None
+    hidden: bool = False

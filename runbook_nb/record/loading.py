@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from runbook_nb._deep import depth_of, read_json
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._text import visible
+from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import FrozenError, LoadError
 from runbook_nb.record.foreign import rebuild
 from runbook_nb.record.log import StageRef
+from runbook_nb.record.masked import mask_log, masked
 from runbook_nb.record.published import bad_part, structure_as_written, structure_of
 from runbook_nb.record.recorded import UNTOLD, RecordedRun
 from runbook_nb.record.recording import OWN_FORMAT, OWN_ID, Recording
@@ -231,6 +232,9 @@ def _own(document: Mapping[str, Any], own: Mapping[str, Any]) -> RecordedRun:
     name, status = own.get("name"), own.get("status")
     if not isinstance(name, str) or status not in RUN_STATUSES:
         raise bad_part("name is a text, and status the word for how a run ended", where)
+    hidden = own.get("hidden") is True
+    if hidden:
+        mask_log(log)
     return RecordedRun(
         document,
         name=name,
@@ -239,8 +243,10 @@ def _own(document: Mapping[str, Any], own: Mapping[str, Any]) -> RecordedRun:
         structure=structure_as_written(own.get("structure"), f"{where}, structure"),
         state=state or {},
         args=args,
-        initial=initial,
+        initial=masked(initial) if hidden else initial,
         result=beside.get("result"),
+        output=beside.get("output", MISSING),
+        hidden=hidden,
         source=OWN_ID,
         error=_told(own, "error", where),
         pause=_told(own, "pause", where),
@@ -287,6 +293,7 @@ def _foreign(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Record
         ended_at=None if ending is None else _place(*ending[:2]),
         not_carried=tuple(rebuilt.notes),
         executions=rebuilt.executions,
+        hidden=rebuilt.hidden,
     )
 
 

@@ -12,39 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._deep import copied
 from runbook_nb._frozen import FrozenDict
-from runbook_nb._text import counted
+from runbook_nb._text import MISSING, counted
 from runbook_nb._view import Card, Data, Fact, Facts, Section
+from runbook_nb.record.masked import HiddenBefore
 from runbook_nb.record.recording import RECORDING_KEYS, Recording
-from runbook_nb.record.redact import Redactor
 from runbook_nb.record.run import Run
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log
+    from runbook_nb.record.redact import Redactor
     from runbook_nb.record.structure import Structure
 
 #: The status of a run whose recording does not tell how it ended.
 UNTOLD: Final = "not carried"
-
-
-class HiddenBefore(Redactor):
-    """Stands for a policy whose work was done when the run was recorded.
-
-    Examples
-    --------
-    >>> hidden = HiddenBefore(frozenset({"token"}))
-    >>> hidden.hides_key("token"), hidden.scrub("t0p-s3cret")
-    (True, 't0p-s3cret')
-    """
-
-    __slots__ = ("_hidden",)
-
-    def __init__(self, keys: frozenset[str]) -> None:
-        super().__init__(None)
-        self._hidden = keys
-
-    def hides_key(self, key: str) -> bool:
-        """Say whether the values of a key were taken out of what was judged."""
-        return key in self._hidden
 
 
 class RecordedRun(Run):
@@ -59,6 +39,8 @@ class RecordedRun(Run):
         As of a run, or ``not carried``.
     source : {"runbook_nb", "footprintjs"}
         Who recorded it.
+    hidden : bool
+        Whether it was recorded under a policy that may have hidden something.
     not_carried : tuple of str
         What the recording does not carry, in sentences; empty for our own.
     executions : mapping
@@ -84,6 +66,8 @@ class RecordedRun(Run):
         ended_at: FrozenDict | None = None,
         not_carried: tuple[str, ...] = (),
         executions: Mapping[str, str] | None = None,
+        hidden: bool = False,
+        output: Any = MISSING,
     ) -> None:
         super().__init__(
             name=name,
@@ -92,6 +76,7 @@ class RecordedRun(Run):
             log=log,
             raw_state=dict(state),
             raw_result=result,
+            raw_output=output,
             structure=structure,
             error=error,
             pause=pause,
@@ -100,6 +85,7 @@ class RecordedRun(Run):
         )
         self._document = document
         self.source = source
+        self.hidden = hidden
         self.not_carried = not_carried
         self.executions = FrozenDict(executions or {})
 
@@ -107,8 +93,12 @@ class RecordedRun(Run):
     def redactor(self) -> Redactor:
         """What was hidden stays hidden, and is shown as hidden; there is no policy to apply."""
         judged = (code.path.rules for code in self.log.codes if code.path is not None)
-        hidden = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
-        return HiddenBefore(hidden)
+        keys = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
+        return HiddenBefore(keys, active=self.hidden or bool(keys))
+
+    def unredacted(self) -> Run:
+        """Give the run as it is: what was hidden when it was recorded is not in the recording."""
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Give the recording as it was read: ``snapshot``, ``events`` and ``structure``."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import WireReport, encode_deep, to_wire
-from runbook_nb._text import counted
+from runbook_nb._text import MISSING, counted
 from runbook_nb._view import Card
 from runbook_nb.record.published import published_structure
 from runbook_nb.record.served import served_by
@@ -105,10 +105,13 @@ def own_record(run: Run, report: WireReport) -> dict[str, Any]:
     """Give all of a run's record that can be seen, in our own written form."""
     args, state, result = run.raw
     beside = {"args": args, "initial": run.raw_initial, "state": state, "result": result}
+    if run.raw_output is not MISSING:
+        beside["output"] = run.raw_output
     return {
         "format": OWN_FORMAT,
         "name": run.name,
         "status": run.status,
+        "hidden": run.redactor.active,
         "error": to_wire(run.error, report),
         "pause": to_wire(run.pause, report),
         "ended_at": to_wire(run.ended_at, report),

@@ -334,11 +334,6 @@ class Run(Renderable):
         return self._output
 
     @property
-    def raw_structure(self) -> Structure:
-        """What could have happened, as it is; not served."""
-        return self._structure
-
-    @property
     def raw_ended_at(self) -> FrozenDict | None:
         """Where the run ended, as it is; not served."""
         return self._ended_at

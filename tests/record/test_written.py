@@ -313,9 +313,7 @@ def paths_in(data: Any, path: tuple[Any, ...] = ()) -> Any:
 
 WRITTEN = [write_log(run.log, beside={"state": run.raw[1], "args": run.raw[0]}) for run in SAMPLES]
 PARTS = ("stages", "rules", "codes", "shapes", "root", "fan_outs", "beside")
-PLACES = [
-    {part: list(paths_in(data[part], (part,))) for part in PARTS} for data in WRITTEN
-]
+PLACES = [{part: list(paths_in(data[part], (part,))) for part in PARTS} for data in WRITTEN]
 
 odd = st.recursive(
     st.one_of(
