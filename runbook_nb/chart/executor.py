@@ -48,6 +48,7 @@ from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
+from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
@@ -167,6 +168,8 @@ class Execution(Watch):
         self.given: Any = MISSING
         self._resumed: Place | None = None
         self._answer: Any = None
+        #: The structure that an earlier part of the run met.
+        self._met: Structure | None = None
 
     def begin_with(self, initial: FrozenDict) -> None:
         """Take the state that the first stage finds."""
@@ -178,7 +181,7 @@ class Execution(Watch):
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
-        self._resumed, self._answer = resumed.place, answer
+        self._resumed, self._answer, self._met = resumed.place, answer, resumed.met
         self.undeclared.update(dict.fromkeys(resumed.undeclared))
 
     # -- the run as a whole ----------------------------------------------------------------
@@ -239,7 +242,7 @@ class Execution(Watch):
         """Make the run's record out of what was logged."""
         question = None if error is None else _question(ending_of(error) or error)
         told = error is not None and not isinstance(error, InterruptSignal)
-        resumable = None
+        resumable, structure = None, self._structure()
         if isinstance(error, InterruptSignal):
             resumable = Resumed(
                 self.log,
@@ -248,6 +251,7 @@ class Execution(Watch):
                 error.place,
                 tuple(sorted(self.undeclared)),
                 structure_digest(self.chart.structure),
+                structure if structure is not self.chart.structure else None,
             )
         return Run(
             name=self.chart.name,
@@ -258,7 +262,7 @@ class Execution(Watch):
             raw_state=self.state,
             raw_result=output,
             raw_output=self.given,
-            structure=self._structure(),
+            structure=structure,
             policy=self.policy,
             error=freeze(describe_error(error)) if error is not None and told else None,
             pause=question,
@@ -282,11 +286,12 @@ class Execution(Watch):
         return FrozenDict(stage=where.ref.name, stage_id=where.ref.id, runtime_stage_id=name)
 
     def _structure(self) -> Any:
-        if not self.templates and not self.undeclared:
+        if not self.templates and not self.undeclared and self._met is None:
             return self.chart.structure
-        from runbook_nb.chart.templates import structure_with
+        from runbook_nb.chart.templates import both_structures, structure_with
 
-        return structure_with(self.chart, self.templates, sorted(self.undeclared))
+        met = structure_with(self.chart, self.templates, sorted(self.undeclared))
+        return met if self._met is None else both_structures(self._met, met)
 
     # -- stages ----------------------------------------------------------------------------
 

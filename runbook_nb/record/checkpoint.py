@@ -40,6 +40,8 @@ class Resumed(NamedTuple):
         Branches taken that the chart did not declare.
     structure : str
         Digest of the chart's structure.
+    met : Structure or None
+        The structure with what was made while running; None when nothing was.
     """
 
     log: Log
@@ -48,6 +50,7 @@ class Resumed(NamedTuple):
     place: Place
     undeclared: tuple[tuple[str, str], ...]
     structure: str
+    met: Structure | None = None
 
 
 def structure_digest(structure: Structure) -> str:
@@ -75,9 +78,9 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     -------
     dict
         ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
-        place, undeclared, taken_back, record}``; plain JSON. ``args``, ``state`` and ``fan_outs``
-        are for the one who answers; the run goes on from the ``record``, which holds every value
-        as it is.
+        place, undeclared, met, taken_back, record}``; plain JSON. ``args``, ``state`` and
+        ``fan_outs`` are for the one who answers; the run goes on from the ``record``, which holds
+        every value as it is.
 
     Raises
     ------
@@ -104,6 +107,7 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         "fan_outs": [counts.to_dict() for counts in run.fan_outs],
         "place": place,
         "undeclared": [list(pair) for pair in resumed.undeclared],
+        "met": None if resumed.met is None else resumed.met.to_dict(),
         # Only read for the secrets in it, which texts on the record may quote.
         "taken_back": [[key, to_wire(value)] for key, value in resumed.log.taken_back],
         "record": write_log(resumed.log, beside=beside),
@@ -176,7 +180,25 @@ def read_checkpoint(
         _read_place(checkpoint.get("place"), answers, 0),
         tuple((pair[0], pair[1]) for pair in pairs),
         structure_digest(structure),
+        _read_structure(checkpoint.get("met"), structure.name),
     )
+
+
+def _read_structure(written: Any, name: str) -> Structure | None:
+    if written is None:
+        return None
+    try:
+        met = Structure.from_dict(written)
+        fit = all(
+            isinstance(word, str)
+            for node in met.nodes
+            for word in (node.key, node.id, node.name, node.kind)
+        )
+    except Exception as error:  # whatever a stranger wrote
+        raise _bad("it is no structure", "met") from error
+    if not fit or met.name != name:
+        raise _bad("it is no structure of this chart", "met")
+    return met
 
 
 def _read_place(written: Any, given: list[Any], depth: int) -> Place:

@@ -260,7 +260,7 @@ def paused_error(
     fix = None
     if checkpoint is not None:
         checkpoint = {**checkpoint, "tool": name, "calls": written_calls(recorded)}
-        fix = f"answer with toolbox.resume({name!r}, error.checkpoint, answer)"
+        fix = "answer with toolbox.resume(error.checkpoint, answer)"
     error = Paused(
         f"{maker}({name}): the procedure paused for an answer: {asked}; the error's checkpoint "
         "holds what it waits for",

@@ -142,6 +142,7 @@ def _not_checked(
         )
     for group in groups:
         yield from fan_out_gaps(group, run.redactor)
+    yield from _failed_branches(run)
     if rowset is not None:
         yield from _row_gaps(rowset, groups)
     yield from _disagreement(declaration, run)
@@ -155,6 +156,23 @@ def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
         yield Item(
             f"what {show(tool)} would have answered: {counted(times, 'call')} to it failed",
             "the procedure went on without the answer",
+        )
+
+
+def _failed_branches(run: Run) -> Iterator[Item]:
+    # A fork goes on without a branch that failed, so nothing but this says that it did.
+    if all(code.kind != "fan_out" or code.stage.kind == "fan_out" for code in run.log.codes):
+        return
+    found: dict[tuple[str, str], list[str]] = {}
+    for fan, index, _ in run.walk.tracks():
+        if not fan.is_fan_out and fan.statuses[index] == FAILED:
+            reasons = found.setdefault((fan.stage.name, str(fan.items[index])), [])
+            reasons.append(reason_of(fan, index))
+    for (fork, branch), reasons in found.items():
+        times = "" if len(reasons) == 1 else f", {len(reasons)} times"
+        yield Item(
+            f"what branch {show(branch)} of {show(fork)} would have found: it failed{times}",
+            clip(run.redactor.text(reasons[0]), REASON_LENGTH),
         )
 
 

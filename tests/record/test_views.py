@@ -363,6 +363,7 @@ def test_a_checkpoint_holds_real_values_and_where_it_paused():
             "pending": {},
         },
         "undeclared": [],
+        "met": None,
         "taken_back": [["token", "real-value"]],
     }
     assert "real-value" not in json.dumps(record)

@@ -62,7 +62,7 @@ def test_case_130_a_pause_is_an_error_with_its_checkpoint(kit):
     box = rb.Toolbox([runbook])
     with pytest.raises(Paused, match=r"runbook_as_tool\(restart_probe\).*restart it\?") as caught:
         box.call_sync("restart_probe", call_id="c1")
-    assert "toolbox.resume('restart_probe'" in str(caught.value)
+    assert "toolbox.resume(error.checkpoint, answer)" in str(caught.value)
     assert caught.value.checkpoint["tool"] == "restart_probe"
     assert caught.value.run.status == "paused"
     assert box.last_run.status == "paused"

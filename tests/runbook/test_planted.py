@@ -141,9 +141,7 @@ def in_key_of_a_rule(redact):
 @place("json", "text", "html", "page", "notebook")
 def in_ground_outside(redact):
     outside = [rb.Outside({"days": {"gt": 99}}, f"what {SECRET}", f"why {SECRET}")]
-    rules = rb.RuleSet(
-        "age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], "fresh", outside=outside
-    )
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], "fresh", outside=outside)
     return judged(redact, rules=rules)
 
 
@@ -214,9 +212,7 @@ def asked(
     try:
         with reproducible():
             tool = define(name=name, recorders=watching, **options)
-            box = rb.Toolbox(
-                [*tools, tool], artifacts=store or Store(), observer=events.append
-            )
+            box = rb.Toolbox([*tools, tool], artifacts=store or Store(), observer=events.append)
             answer = box.call_sync(name, args or {}, call_id="c1")
     except Exception as caught:
         error = caught
@@ -492,9 +488,7 @@ ENVELOPE: dict[str, Callable[[Any], Any]] = {
     "frame": lambda e: [e.to_frame().to_csv(), e.verdicts.to_frame().to_csv()],
     "meanings": lambda e: [json.dumps(dict(e.meanings))],
     "why": whys,
-    "rules": lambda e: [
-        text for rules in e.dossier.rule_sets for _, text in forms_of(rules)
-    ],
+    "rules": lambda e: [text for rules in e.dossier.rule_sets for _, text in forms_of(rules)],
     "rules named": lambda e: [str(e.rules), str(e.dossier.sources), str(e.dossier.units)],
     "fan-outs": lambda e: [json.dumps([g.to_dict() for g in e.dossier.fan_outs])],
     "subjects": lambda e: [str(facts) for facts in e.dossier.subjects()],
