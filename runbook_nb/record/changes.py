@@ -17,7 +17,7 @@ from runbook_nb._text import MISSING, clip, visible
 from runbook_nb.errors import LoadError
 from runbook_nb.record.bundles import SEPARATOR, BundleRow, apply_row, rows_of
 from runbook_nb.record.masked import Masked
-from runbook_nb.record.published import bad_part
+from runbook_nb.record.published_read import bad_part
 
 
 @dataclass(slots=True)

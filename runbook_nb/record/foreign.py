@@ -41,7 +41,7 @@ from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log, StageRef
 from runbook_nb.record.observed import Met, completed
 from runbook_nb.record.overlay import overlay_of
 from runbook_nb.record.places import runtime_id
-from runbook_nb.record.published import MAX_LEVELS, bad_part
+from runbook_nb.record.published_read import MAX_LEVELS, bad_part
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure
 

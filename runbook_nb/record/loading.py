@@ -18,7 +18,7 @@ from runbook_nb.errors import FrozenError, LoadError
 from runbook_nb.record.foreign import rebuild
 from runbook_nb.record.log import StageRef
 from runbook_nb.record.masked import mask_log, masked
-from runbook_nb.record.published import bad_part, structure_as_written, structure_of
+from runbook_nb.record.published_read import bad_part, structure_as_written, structure_of
 from runbook_nb.record.recorded import UNTOLD, RecordedRun
 from runbook_nb.record.recording import OWN_FORMAT, OWN_ID, Recording
 from runbook_nb.record.restored import read_log_with

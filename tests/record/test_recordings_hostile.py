@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import runbook_nb as rb
 from runbook_nb.errors import LoadError
-from runbook_nb.record import loading, published
+from runbook_nb.record import loading, published, published_read
 from runbook_nb.record.recording import OWN_ID
 
 FOREIGN = Path(__file__).with_name("foreign")
@@ -174,7 +174,7 @@ def test_a_chain_of_many_thousand_stages_is_read_and_written():
     again = rb.load_recording(text)
     assert again.steps_executed == length
     assert again.recording().to_json() == text
-    assert published.structure_of(published.published_structure(run.structure)).nodes[-1].id == (
+    assert published_read.structure_of(published.published_structure(run.structure)).nodes[-1].id == (
         f"s{length - 1}"
     )
 
@@ -246,7 +246,7 @@ def test_parts_that_contain_themselves_are_refused(monkeypatch):
     from runbook_nb.record import foreign
 
     monkeypatch.setattr(foreign, "MAX_STEPS", 5_000)
-    monkeypatch.setattr(published, "MAX_STAGES", 5_000)
+    monkeypatch.setattr(published_read, "MAX_STAGES", 5_000)
     node = {"id": "a", "runtimeStageId": "a#0", "name": "A"}
     node["next"] = node
     refused(of(executionTree=node), "too_large")
