@@ -6,6 +6,7 @@ The files in ``foreign/`` were written by ``foreign/make.mjs``.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ import pytest
 import runbook_nb as rb
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import replayed
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from recorded_charts import CLUSTERS, backup_triage
 
 FOREIGN = Path(__file__).with_name("foreign")
 NAMES = sorted(path.stem for path in FOREIGN.glob("*.json"))
@@ -150,71 +155,8 @@ def test_every_view_of_a_run_is_there(read):
 # -- the worked example, run here and there ------------------------------------------------------
 
 
-ROWS = [
-    {"subject": "cluster-a", "age_days": 2, "age_known": True},
-    {"subject": "cluster-b", "age_days": 30, "age_known": True},
-    {"subject": "cluster-c", "age_days": None, "age_known": False},
-]
-
-
 def ours():
-    """The backup triage as `make.mjs` has it."""
-    posture = rb.RuleSet(
-        "health-signal",
-        "v1",
-        rules=[
-            rb.Rule(
-                {"age_known": {"eq": False}},
-                then="declined",
-                label="age unreadable — no classification",
-            ),
-            rb.Rule(
-                {"age_days": {"gt": 7}}, then="unprotected", label="older than the 7-day threshold"
-            ),
-        ],
-        default=rb.Default("protected", label="no rule fired — within 7 days"),
-    )
-
-    def word(verdict):
-        return lambda scope: scope.set("verdict", verdict)
-
-    subject = (
-        rb.flow_chart("Load", lambda s: s.update(s.args["item"]), id="load")
-        .add_decider("Protection posture", rules=posture, id="posture")
-        .branch("protected", word("protected"))
-        .branch("unprotected", word("unprotected"))
-        .branch("declined", word("declined"))
-        .end()
-        .build()
-    )
-
-    def collect(scope):
-        scope["verdicts"] = [
-            {
-                "subject": slot.item["subject"],
-                "verdict": slot.value["verdict"],
-                "age": slot.item["age_days"],
-            }
-            for slot in scope["subject_results"]
-        ]
-        scope["coverage"] = {"not_checked": ["clusters that report to nobody"]}
-        scope["report"] = {"stale_after_days": 7, "subjects_total": len(scope["subject_results"])}
-
-    chart = (
-        rb.flow_chart("Inventory", lambda s: s.set("subjects", ROWS), id="inventory")
-        .add_parallel_for_each(
-            "Assess each subject",
-            id="per-subject",
-            items=lambda s: s["subjects"],
-            branch=subject,
-            max_branches=50,
-            into="subject_results",
-            subject="subject",
-        )
-        .add_function("Collect", collect, id="collect")
-        .build()
-    )
-    return chart.run_sync()
+    return backup_triage().run_sync()
 
 
 @pytest.mark.parametrize("name", ["triage", "triage_evidence"])
@@ -292,7 +234,7 @@ def test_evidence_that_was_told_in_words_only_is_no_evidence(read):
 def test_the_slots_of_a_fan_out_are_there(read):
     slots = read("triage").slots("per-subject")
     assert [slot.status for slot in slots] == ["ok"] * 3
-    assert [slot.item for slot in slots] == ROWS
+    assert [slot.item for slot in slots] == CLUSTERS
     assert [slot.value["verdict"] for slot in slots] == ["protected", "unprotected", "declined"]
     assert [slot.branch for slot in slots] == ["protected", "unprotected", "declined"]
 

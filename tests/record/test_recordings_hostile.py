@@ -174,9 +174,8 @@ def test_a_chain_of_many_thousand_stages_is_read_and_written():
     again = rb.load_recording(text)
     assert again.steps_executed == length
     assert again.recording().to_json() == text
-    assert published_read.structure_of(published.published_structure(run.structure)).nodes[-1].id == (
-        f"s{length - 1}"
-    )
+    read_back = published_read.structure_of(published.published_structure(run.structure))
+    assert read_back.nodes[-1].id == f"s{length - 1}"
 
 
 def test_branches_nested_in_branches_by_the_thousand_are_read():

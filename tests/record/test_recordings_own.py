@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,132 +17,18 @@ from runbook_nb._json import to_wire
 from runbook_nb.record.recording import OWN_ID
 from runbook_nb.record.secrets import PLACEHOLDER
 
-POSTURE = rb.RuleSet(
-    "posture",
-    "v1",
-    rules=[
-        rb.Rule({"age": {"gt": 7}, "token": {"ne": "x"}}, then="old", label="too old"),
-        rb.Rule(lambda facts: facts["age"] < 0, then="odd", label="not yet"),
-    ],
-    default=rb.Default("new", label="fresh"),
+sys.path.insert(0, str(Path(__file__).parent))
+
+from recorded_charts import (
+    asking,
+    count_up,
+    everything,
+    failing,
+    inner,
+    run_of,
+    stopping,
+    triage,
 )
-
-
-def subject():
-    return (
-        rb.flow_chart("Load", lambda s: s.update(s.args["item"]), id="load", tags=["first"])
-        .add_decider("Age", rules=POSTURE, id="age")
-        .branch("old", lambda s: s.set("verdict", "old"), description="needs work")
-        .branch("odd", lambda s: s.set("verdict", "odd"))
-        .branch("new", lambda s: 1 / 0 if s["age"] == 3 else s.set("verdict", "new"))
-        .end()
-        .build()
-    )
-
-
-ROWS = [
-    {"name": "a", "age": 30, "token": "s3cr3t-one"},
-    {"name": "b", "age": 1, "token": "s3cr3t-two"},
-    {"name": "c", "age": 3, "token": "s3cr3t-three"},
-    {"name": "d", "age": "x", "token": "s3cr3t-four"},
-]
-
-
-def inner():
-    return (
-        rb.flow_chart("In", lambda s: s.set("d", s.get("v", 0) * 2), id="in")
-        .add_function("Out", lambda s: s["d"], id="out")
-        .build()
-    )
-
-
-def count_up(scope):
-    scope["n"] = scope.get("n", 0) + 1
-
-
-def triage():
-    return (
-        rb.flow_chart("c", lambda s: s.set("rows", ROWS), id="rows", stage_name="Rows")
-        .add_parallel_for_each(
-            "Each",
-            id="each",
-            items=lambda s: s["rows"],
-            branch=subject(),
-            max_branches=3,
-            into="found",
-            subject="name",
-        )
-        .add_function("Collect", lambda s: len(s["found"]), id="collect")
-        .build()
-    )
-
-
-def everything():
-    return (
-        rb.flow_chart("all", lambda s: s.set("v", 4), id="a", stage_name="A", description="first")
-        .add_subchart("Sub", inner(), id="sub", inputs={"v": "v"}, outputs=lambda r, s: {"res": r})
-        .add_fork("Both", id="both", into="slots")
-        .branch("x", lambda s: s.update({"k": 1, "v": 9}))
-        .branch("y", inner())
-        .branch("z", lambda s: 1 / 0)
-        .end()
-        .add_selector("Pick", lambda s: ["p"], id="pick")
-        .branch("p", lambda s: s.set("pp", 1))
-        .branch("q", lambda s: None)
-        .end()
-        .add_streaming("Talk", lambda s: s.stream("hi"), id="talk")
-        .add_subchart("Late", inner, id="late", lazy=True)
-        .add_decider("Enough", lambda s: "no" if s.get("n", 0) < 2 else "yes", id="enough")
-        .branch("no", count_up, loop_to="late")
-        .branch("yes", lambda s: s.set("done", True))
-        .end()
-        .add_function("Last", lambda s: s["done"], id="last")
-        .build()
-    )
-
-
-def stopping():
-    return rb.flow_chart("stop", lambda s: s.stop("enough"), id="a").build()
-
-
-def asking():
-    return (
-        rb.flow_chart("ask", lambda s: s.set("amount", 900), id="a")
-        .add_pausable(
-            "Approve",
-            lambda s: {"reason": f"pay {s['amount']}?"},
-            lambda s, answer: s.set("paid", answer),
-            id="approve",
-        )
-        .add_function("End", lambda s: s["paid"], id="end")
-        .build()
-    )
-
-
-def failing():
-    attempts = []
-
-    def flaky(scope):
-        attempts.append(1)
-        scope["tries"] = len(attempts)
-        if len(attempts) < 2:
-            raise ValueError("not yet")
-
-    return (
-        rb.flow_chart("f", flaky, id="flaky", retry=rb.Retry(3))
-        .add_function("Breaks", lambda s: s.set("half", 1) or 1 / 0, id="breaks")
-        .add_function("Never", lambda s: None, id="never")
-        .build()
-    )
-
-
-def run_of(chart, **options):
-    try:
-        return chart.run_sync(**options)
-    except Exception as error:
-        if error.run is None:
-            raise
-        return error.run
 
 
 def resumed():
