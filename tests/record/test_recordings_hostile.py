@@ -165,7 +165,7 @@ def chain(length, loop_in_children=False):
 
 
 def test_a_chain_of_many_thousand_stages_is_read_and_written():
-    length = 20_000
+    length = 8_000
     run = rb.load_recording(chain(length))
     assert run.steps_executed == length
     assert run.walk[-1].text == "Wrote n"

@@ -109,6 +109,11 @@ function graphOf(structure) {
   return getGraph();
 }
 
+// What a mount came to stands under its execution, or, of its last one, under its path.
+function resultOf({ subflowResults }, { runtimeStageId, subflowId }) {
+  return subflowResults?.[runtimeStageId] ?? subflowResults?.[subflowId];
+}
+
 // The executed stages in order, those inside of mounts where the mount ran.
 function courseOf(snapshot) {
   const executionOrder = [];
@@ -122,7 +127,7 @@ function courseOf(snapshot) {
         timestampMs: executionOrder.length,
       });
       for (const words of Object.values(node.errors ?? {})) errors.set(node.id, String(words));
-      const inner = snapshot.subflowResults?.[node.runtimeStageId];
+      const inner = resultOf(snapshot, node);
       if (node.subflowId && inner?.treeContext?.stageContexts) {
         follow(inner.treeContext.stageContexts);
       }
@@ -149,8 +154,7 @@ function stepsOf({ snapshot }) {
   // Inside of a subflow the results of deeper ones are not at hand; all are in the one table.
   look(toVisualizationSnapshots(snapshot, narrative));
   const seen = new Set(found.map((step) => step.runtimeStageId));
-  for (const [key, result] of Object.entries(snapshot.subflowResults ?? {})) {
-    if (!key.includes("#")) continue;
+  for (const result of Object.values(snapshot.subflowResults ?? {})) {
     for (const step of subflowResultToSnapshots(result, narrative)) {
       if (!seen.has(step.runtimeStageId)) found.push(step);
       seen.add(step.runtimeStageId);
