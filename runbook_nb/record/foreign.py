@@ -252,7 +252,8 @@ class _Rebuild:
             return
         told = next((row.sentence for row in visit.rows if row.type == "condition"), None)
         writer.add("choice", visit.ref, word if told is None else told, key=word)
-        self.note("The evidence of decisions is carried in words only.")
+        how = "not carried" if told is None else "carried in words only"
+        self.note(f"The evidence of decisions is {how}.")
 
     def _select(self, visit: Visit, children: list[Any], writer: Writer) -> None:
         if visit.ref.kind != "selector" or self._judged(visit, "selection", None, writer):
