@@ -43,7 +43,7 @@ from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
-from runbook_nb.record.log import Code, Log, Track
+from runbook_nb.record.log import Code, Log, StageRef, Track
 from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
@@ -530,18 +530,21 @@ class Execution(Watch):
 
         return in_thread(fn, scope)
 
-    def failed(self, error: BaseException, plan: StagePlan, track: Track) -> None:
-        """Put an error that leaves a stage on the record."""
+    def failed(
+        self, error: BaseException, plan: StagePlan, track: Track, ref: StageRef | None = None
+    ) -> None:
+        """Put an error that leaves a stage on the record, under the stage's ref or another."""
+        ref = plan.ref if ref is None else ref
         if self.place is None or self.place.error is not error:
-            self.place = Where(error, plan.ref, track)
+            self.place = Where(error, ref, track)
         question = _question(error)
         if question is not None:
-            track.add(plan.code("pause"), question)
+            track.add(self.log.number(Code("pause", ref)), question)
             return
         described = describe_error(error)
         if not described["message"] and not isinstance(error, Exception):
             described["message"] = "the run was ended from outside"
-        track.add(plan.code("error"), freeze(described))
+        track.add(self.log.number(Code("error", ref)), freeze(described))
 
     def left_branch(self, error: BaseException, segment: str, base: int) -> None:
         """Note that an error leaves a branch: its place lies inside."""

@@ -468,7 +468,8 @@ class _Items(_Branches):
                     fix="return flow_chart(…)…build() from a plain function",
                 )
         except BaseException as error:
-            self.execution.failed(error, self.plan, track)
+            # The track of a branch knows nothing of the mounts around the fan-out.
+            self.execution.failed(error, self.plan, track, self.plan.ref._replace(path=""))
             raise
         layouts = self.execution.templates.setdefault(self.key, {})
         layouts.setdefault(layout_of(chart), chart)

@@ -35,7 +35,7 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
         try:
             value = yield from execution.once(plan, fn, scope)
             return scope, value
-        except Exception as error:
+        except BaseException as error:
             scope.close()  # first of all: a thread may still be writing
             execution.end_stream(scope, plan, track, complete=False)
             if attempt >= retry.attempts or not _worth_it(retry, error):
@@ -57,8 +57,8 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
             raise ending
 
 
-def _worth_it(retry: Retry, error: Exception) -> bool:
-    if ending_of(error) is not None:
+def _worth_it(retry: Retry, error: BaseException) -> bool:
+    if ending_of(error) is not None or not isinstance(error, Exception):
         return False
     if isinstance(retry.on, tuple):
         return isinstance(error, retry.on)

@@ -207,7 +207,7 @@ class CommitLog(_Commits):
         return self._source.entered
 
     @property
-    def source(self) -> Source:
+    def raw_source(self) -> Source:
         """What the log is read from; not served."""
         return self._source
 
@@ -326,8 +326,8 @@ class CommitLog(_Commits):
         return WholeLog(self, self._run)
 
     @property
-    def run(self) -> RunTracks | None:
-        """The run the log is of, for those who follow a value through it; None of a read log."""
+    def raw_run(self) -> RunTracks | None:
+        """The run the log is of, as it was recorded; None of a log that was read. Not served."""
         return self._run
 
     def view(self) -> Card:

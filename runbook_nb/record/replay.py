@@ -61,8 +61,9 @@ def grown(held: Any, tail: Sequence[Any]) -> Prefix:
     if held.__class__ is Prefix and held.length == len(held.items):
         held.items.extend(tail)
         return Prefix(held.items, len(held.items))
-    old = () if held is MISSING else value_of_held(held)
-    items = [*old, *tail]
+    old = value_of_held(held)
+    # A log that was read may append to what is no list; replaying it must not break.
+    items = [*(old if isinstance(old, list | tuple) else ()), *tail]
     return Prefix(items, len(items))
 
 

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from runbook_nb.record.why import Why
 
 #: Views that are kept once they were made.
-_SERVED: Final = ("args", "initial", "state", "output", "walk", "fan_outs", "redaction")
+_SERVED: Final = (
+    *("args", "initial", "state", "output", "walk", "commits", "fan_outs", "redaction"),
+)
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")

@@ -81,7 +81,7 @@ class ReadTracer(Tracer):
 
     def origins(self, track: Replayed, level: Level) -> Origins:
         """Give the origins of the values of a level."""
-        return self.tracks.log_of(track, level).source.origins
+        return self.tracks.log_of(track, level).raw_source.origins
 
     def resolve(
         self, track: Replayed, level: Level, key: str, time: int, steps: Steps = ()

@@ -31,7 +31,7 @@ ALWAYS: Final = 2**62
 
 def trace(log: CommitLog, path: str, at: int | None = None) -> Why:
     """Trace a value of a log's state back to where its reads end."""
-    source = log.source
+    source = log.raw_source
     line = source.timeline
     key, steps = path_of(path, line.keys)
     time = ALWAYS if at is None else source.end(clamped(source, at))
@@ -52,8 +52,8 @@ def trace(log: CommitLog, path: str, at: int | None = None) -> Why:
     from runbook_nb.record.trace_run import RunTracer
 
     tracer: Tracer
-    if isinstance(source, RecordedSource) and log.run is not None:
-        tracer = RunTracer(log.run, source)
+    if isinstance(source, RecordedSource) and log.raw_run is not None:
+        tracer = RunTracer(log.raw_run, source)
     elif isinstance(source, PublishedSource):
         tracer = BundleTracer(source)
     else:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from runbook_nb._frozen import freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
@@ -19,7 +20,7 @@ from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
-from runbook_nb.record.rulebook import Rulebook
+from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
@@ -220,7 +221,7 @@ class LogWriter:
         elif self._values is not AS_RECORDED:
             served = self._values.value
             held = [served(code, value, branch=branch) for value in held]
-        return self._guarded(_place(code, part), lambda: self._tagger.rows(held))
+        return self._guarded(_place(code, part), lambda: self._tagger.column(held))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         columns = fan_columns(self._log, fan)
@@ -244,6 +245,8 @@ class LogWriter:
             "shapes": _runs(shapes),
             "values": [self._column(column, fan.values, branch=True) for column in columns],
         }
+        if isinstance(items, Slots):
+            written["size"] = len(items)
         if not fan.is_fan_out:
             written["form"] = fan.form
         if fan.bases is not None:
@@ -275,7 +278,9 @@ class LogWriter:
             tag = "$selection" if isinstance(value, Selection) else "$decision"
             return tag, [number, outcomes, bool(rest), *held]
         if isinstance(value, RuleSet):
-            return "$rules", self._book.number(value)
+            if self._hide is None or can_be_read(value):
+                return "$rules", self._book.number(value)
+            return "", freeze(value._document(by_name=True))
         return None
 
     def _guarded(self, where: str, write: Any) -> Any:
