@@ -69,7 +69,7 @@ class _Publisher:
         self.redactor = run.redactor
         self.text = run.redactor.text
         self.structure = run.raw_structure
-        tracks = log_of_run(run).run
+        tracks = log_of_run(run).raw_run
         assert tracks is not None  # noqa: S101 - only a log that was read has no run around it
         self.tracks: RunTracks = tracks
         #: Charts inside, in the order they began.
