@@ -159,7 +159,8 @@ class LogWriter:
     def _written(self) -> dict[str, Any]:
         log = self._log
         self._find_fan_outs()
-        codes = [self._code(code) for code in log.codes]
+        numbers = self._code_numbers()
+        codes = [self._code(log.codes[number]) for number in numbers]
         columns = root_columns(log, log.root.codes)
         values = [self._column(column, log.root.values, branch=False) for column in columns]
         fans = [self._fan_out(fan) for fan in self._fans]
@@ -170,8 +171,10 @@ class LogWriter:
             "functions": self._book.functions,
             "rules": self._book.sets,
             "codes": codes,
-            "shapes": [list(log.shapes[number].codes) for number in self._shapes],
-            "root": {"codes": list(log.root.codes), "values": values},
+            "shapes": [
+                [numbers[code] for code in log.shapes[number].codes] for number in self._shapes
+            ],
+            "root": {"codes": [numbers[code] for code in log.root.codes], "values": values},
             "fan_outs": fans,
         }
 
@@ -183,6 +186,24 @@ class LogWriter:
         self._number_fans(root_columns(self._log, root.codes), root.values)
         for fan in self._fans:  # grows while it is walked
             self._number_fans(fan_columns(self._log, fan), fan.values)
+
+    def _code_numbers(self) -> dict[int, int]:
+        """Number the codes in the order of the walk.
+
+        A run interns them in the order they are first met, which depends on who was first where
+        branches run side by side. Of codes that nothing holds any more, those that mark a key as
+        secret count still.
+        """
+        log = self._log
+        met = dict.fromkeys(log.root.codes)
+        for fan in self._fans:
+            for number in dict.fromkeys(fan.shapes):
+                if number >= 0:
+                    met.update(dict.fromkeys(log.shapes[number].codes))
+        marks = [n for n, code in enumerate(log.codes) if code.kind == "secret" and n not in met]
+        marks.sort(key=lambda n: (log.codes[n].stage, log.codes[n].key or ""))
+        met.update(dict.fromkeys(marks))
+        return {number: place for place, number in enumerate(met)}
 
     def _number_fans(self, columns: Iterator[Column], values: Sequence[Any]) -> None:
         for column in columns:
