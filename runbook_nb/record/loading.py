@@ -203,7 +203,12 @@ def _values_of(snapshot: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _read(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> RecordedRun:
     own = own_record_in(snapshot)
-    return _foreign(document, snapshot) if own is None else _own(document, own)
+    if own is None:
+        return _published(document, snapshot)
+    if "log" not in own and isinstance(own.get("missing"), str):
+        why = f"The record itself is not carried: {own['missing']}."
+        return _published(document, snapshot, OWN_ID, why)
+    return _own(document, own)
 
 
 def own_record_in(snapshot: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -272,7 +277,12 @@ def _told(own: Mapping[str, Any], part: str, where: str) -> FrozenDict | None:
     return found
 
 
-def _foreign(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> RecordedRun:
+def _published(
+    document: Mapping[str, Any],
+    snapshot: Mapping[str, Any],
+    source: str = "footprintjs",
+    *notes: str,
+) -> RecordedRun:
     structure = structure_of(document.get("structure"))
     rebuilt = rebuild(snapshot, structure)
     state = snapshot.get("sharedState")
@@ -287,11 +297,11 @@ def _foreign(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Record
         structure=rebuilt.structure,
         state=freeze(state if isinstance(state, Mapping) else {}, "sharedState"),
         initial=freeze(initial if isinstance(initial, Mapping) else {}, "initialState"),
-        source="footprintjs",
+        source=source,
         error=told if status == "failed" else None,
         pause=told if status == "paused" else None,
         ended_at=None if ending is None else _place(*ending[:2]),
-        not_carried=tuple(rebuilt.notes),
+        not_carried=(*notes, *rebuilt.notes),
         executions=rebuilt.executions,
         hidden=rebuilt.hidden,
     )

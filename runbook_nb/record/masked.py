@@ -113,7 +113,8 @@ def mask_log(log: Log) -> None:
     --------
     >>> from runbook_nb.record.log import Code, StageRef
     >>> log = Log()
-    >>> log.record(log.root, Code("write", StageRef("a", "A", "stage"), "k"), "[REDACTED]")
+    >>> write = log.number(Code("write", StageRef("a", "A", "stage"), "k"))
+    >>> log.root.add(write, "[REDACTED]")
     >>> mask_log(log)
     >>> log.root.values[0].__class__.__name__
     'Masked'

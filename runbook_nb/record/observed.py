@@ -52,7 +52,8 @@ def completed(
     Examples
     --------
     >>> node = StructureNode(key="a", id="a", name="A", kind="stage")
-    >>> completed(Structure("c", ()), {"a": Met(node, None, None)}, Overlay(), {}).nodes[0].id
+    >>> made = completed(Structure(name="c", nodes=()), {"a": Met(node, None, None)}, Overlay(), {})
+    >>> made.nodes[0].id
     'a'
     """
     nodes = _placed(structure, met)

@@ -117,7 +117,8 @@ class _Writer:
         here = self.node(branch)
         if form == "fork":
             return here | {"isParallelChild": True, "parallelGroupId": owner.id}
-        return here | {"branchId": branch.branch}
+        # The id of a branch is its name for routing, unless another branch of the chart has it.
+        return here if branch.branch == branch.id else here | {"branchId": branch.branch}
 
 
 def _loops(structure: Structure) -> Iterator[tuple[str, str]]:

@@ -123,8 +123,10 @@ class _Reader:
         first = ""
         spec: Any = root
         while spec is not None:
-            here = self.mapping(spec, f"structure, after {show(ends[0] if ends else prefix)}")
-            key = f"{prefix}{self._id(here, prefix)}"
+            before = ends[0] if ends else prefix
+            where = f"structure, after {show(before)}" if before else "structure"
+            here = self.mapping(spec, where)
+            key = f"{prefix}{self._id(here, where)}"
             if here.get("isLoopReference") or here.get("type") == "loop":
                 self._edge(ends, key, "loop")
                 return first or key, []
@@ -142,12 +144,12 @@ class _Reader:
             spec = here.get("next")
         return first, list(ends)
 
-    def _id(self, here: Mapping[str, Any], prefix: str) -> str:
-        found = text_at(here, "id", "structure")
+    def _id(self, here: Mapping[str, Any], where: str) -> str:
+        found = text_at(here, "id", where)
         if found is None:
-            found = text_at(here, "name", "structure")
+            found = text_at(here, "name", where)
         if found is None:
-            raise bad_part("a stage has neither id nor name", f"structure, at {show(prefix)}")
+            raise bad_part("a stage has neither id nor name", where)
         return found
 
     def _edge(self, sources: Iterable[str], target: str, kind: Any, label: Any = None) -> None:
@@ -165,7 +167,7 @@ class _Reader:
     def _add(self, here: Mapping[str, Any], key: str, kind: str, **more: Any) -> None:
         where = f"structure, stage {show(key)}"
         tags = here.get("tags")
-        identity = self._id(here, key)
+        identity = self._id(here, where)
         any_kind: Any = kind
         node = StructureNode(
             key=key,
@@ -189,8 +191,9 @@ class _Reader:
         if children is not None and not isinstance(children, list):
             raise bad_part(f"children is {_kind(children)}, not a list", f"structure, {show(key)}")
         for child in children or ():
-            one = self.mapping(child, f"structure, a child of {show(key)}")
-            identity = self._id(one, key)
+            where = f"structure, a child of {show(key)}"
+            one = self.mapping(child, where)
+            identity = self._id(one, where)
             route = text_at(one, "branchId", f"structure, stage {show(identity)}") or identity
             child_key = f"{prefix}{identity}"
             form = kind_of(one)

@@ -16,6 +16,7 @@ from runbook_nb._frozen import Immutable
 from runbook_nb._json import WireReport, encode_deep, to_wire
 from runbook_nb._text import MISSING, counted
 from runbook_nb._view import Card
+from runbook_nb.errors import RunbookError
 from runbook_nb.record.published import published_structure
 from runbook_nb.record.served import served_by
 from runbook_nb.record.written import write_log
@@ -102,12 +103,16 @@ def recording_of(run: Run, report: WireReport) -> Recording:
 
 
 def own_record(run: Run, report: WireReport) -> dict[str, Any]:
-    """Give all of a run's record that can be seen, in our own written form."""
+    """Give all of a run's record that can be seen, in our own written form.
+
+    A log that cannot be written costs the log, not the recording: what is published of it is
+    there all the same, and ``missing`` says why.
+    """
     args, state, result = run.raw
     beside = {"args": args, "initial": run.raw_initial, "state": state, "result": result}
     if run.raw_output is not MISSING:
         beside["output"] = run.raw_output
-    return {
+    own = {
         "format": OWN_FORMAT,
         "name": run.name,
         "status": run.status,
@@ -116,7 +121,10 @@ def own_record(run: Run, report: WireReport) -> dict[str, Any]:
         "pause": to_wire(run.pause, report),
         "ended_at": to_wire(run.ended_at, report),
         "structure": to_wire(run.structure.to_dict(), report),
-        "log": write_log(
-            run.log, served_by(run.redactor), beside=beside, report=report, strict=False
-        ),
     }
+    try:
+        served = served_by(run.redactor)
+        own["log"] = write_log(run.log, served, beside=beside, report=report, strict=False)
+    except RunbookError as error:
+        own["missing"] = run.redactor.text(error.message)
+    return own
