@@ -75,7 +75,7 @@ def _placed(structure: Structure, met: Mapping[str, Met]) -> list[StructureNode]
         behind.setdefault(before if before in there else None, []).append(one.node)
         there.add(key)
     placed: list[StructureNode] = []
-    todo = [*reversed(behind.get(None, [])), *reversed(structure.nodes)]
+    todo = [*reversed(structure.nodes), *reversed(behind.get(None, []))]
     while todo:
         node = todo.pop()
         placed.append(node)
