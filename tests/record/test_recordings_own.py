@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import json
 import sys
 from pathlib import Path
@@ -74,6 +75,15 @@ def without_own(recording):
     return document
 
 
+class Odd(enum.Enum):
+    RED = "red"
+
+
+def own_row(recording):
+    (row,) = [row for row in recording.snapshot["recorders"] if row["id"] == OWN_ID]
+    return row["data"]
+
+
 def same_run(copy, run):
     """Every view of a copy is that of the run."""
     assert copy.walk == run.walk
@@ -118,6 +128,22 @@ def test_what_is_written_is_strict_json_and_the_same_again(made, name):
     assert json.loads(text) == read_json(text) == recording.to_dict()
     assert run.recording().to_json() == text
     assert RUNS[name]().recording().to_json() == text
+
+
+def test_a_log_that_cannot_be_written_costs_the_log_alone():
+    chart = (
+        rb.flow_chart("c", lambda s: s.set("odd", frozenset({Odd("red"), "red"})), id="a")
+        .add_function("B", lambda s: s.set("n", 1), id="b")
+        .build()
+    )
+    recording = chart.run_sync().recording()
+    own = own_row(recording)
+    assert "log" not in own
+    assert "written alike" in own["missing"]
+    read = rb.load_recording(recording.to_json())
+    assert (read.source, read.status, read.steps_executed) == ("runbook_nb", "ok", 2)
+    assert read.state["n"] == 1
+    assert read.not_carried[0].startswith("The record itself is not carried: ")
 
 
 # -- the published shape -------------------------------------------------------------------------
