@@ -232,7 +232,8 @@ class _Drawer:
         if self.overlay is None or node.key not in self.overlay.fan_outs:
             if node.detail.get("template") == "unknown":
                 return "one chart per item, built when run"
-            return f"one branch per item, at most {node.detail.get('cap')}"
+            cap = node.detail.get("cap")
+            return "one branch per item" if cap is None else f"one branch per item, at most {cap}"
         items, ok, bad, _, _ = self.overlay.fan_outs[node.key]
         if not items:
             return "fan-out, 0 subjects"

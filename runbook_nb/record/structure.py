@@ -7,7 +7,7 @@ verdicts come from is in the picture before anything has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -287,52 +287,9 @@ def _outline(structure: Structure) -> Iterator[FlowLine]:
 
 
 def _fan_out_words(node: StructureNode) -> str:
-    words = f"one branch per item, at most {node.detail['cap']}"
+    words = "one branch per item"
+    if node.detail.get("cap") is not None:  # a structure made elsewhere does not tell
+        words += f", at most {node.detail['cap']}"
     if node.detail.get("template") == "unknown":
         words += "; one chart per item, built when run"
     return words
-
-
-def published_structure(structure: Structure) -> dict[str, Any]:
-    """Give the published nested form that flow viewers mount.
-
-    The root carries the procedure's name, each node ``{name, id, type, description?, children?,
-    next?, …}``; a fan-out is ``{"type": "fork", "isDynamicParallel": true}`` with its branch
-    template under ``subflowStructure``.
-    """
-    root = _published_chain(structure, structure.inside(None))
-    if root:
-        root["name"] = structure.name
-    return root
-
-
-def _published_chain(structure: Structure, nodes: Sequence[StructureNode]) -> dict[str, Any]:
-    chain: dict[str, Any] = {}
-    for node in reversed([n for n in nodes if n.kind != "branch"]):
-        here = _published_node(structure, node)
-        if chain:
-            here["next"] = chain
-        chain = here
-    return chain
-
-
-def _published_node(structure: Structure, node: StructureNode) -> dict[str, Any]:
-    types = {"stage": "stage", "decider": "decider", "fan_out": "fork", "branch": "stage"}
-    here: dict[str, Any] = {"name": node.name, "id": node.id, "type": types[node.kind]}
-    if node.description is not None:
-        here["description"] = node.description
-    if node.tags:
-        here["tags"] = list(node.tags)
-    if node.kind == "decider":
-        branches = structure.branches_of(node.key)
-        here["hasDecider"] = True
-        here["branchIds"] = [n.branch for n in branches]
-        here["children"] = [
-            {**_published_node(structure, n), "branchId": n.branch} for n in branches
-        ]
-    if node.kind == "fan_out":
-        here["isDynamicParallel"] = True
-        inner = structure.inside(node.key)
-        if inner:
-            here["subflowStructure"] = _published_chain(structure, inner)
-    return here
