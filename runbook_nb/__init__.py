@@ -129,6 +129,9 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import (
         Redact as Redact,
     )
+    from runbook_nb.record.redaction import (
+        RedactionReport as RedactionReport,
+    )
     from runbook_nb.record.run import (
         Run as Run,
     )
@@ -314,6 +317,7 @@ _HOMES: dict[str, str] = {
     "RecordedRun": "record.recorded",
     "load_recording": "record.loading",
     "Redact": "record.redact",
+    "RedactionReport": "record.redaction",
     "inner_runs_of": "record.kept",
     "coverage": "coverage",
     "absent": "coverage",

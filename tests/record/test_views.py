@@ -296,6 +296,7 @@ def test_a_checkpoint_holds_real_values_and_where_it_paused():
         "undeclared": [],
         "met": None,
         "taken_back": [["token", "real-value"]],
+        "redact": {"keys": ["token"]},
     }
     assert "real-value" not in json.dumps(record)
 
