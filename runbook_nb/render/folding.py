@@ -1,23 +1,41 @@
 """Which nodes of a flowchart are drawn as one, so that a picture stays readable.
 
 Folding works on the data of a chart and says what it did; the chart itself keeps every node, so a
-list or a widget still has them all. Nothing that was taken is folded into something that was not.
+list or a widget still has them all. Nothing that was taken is folded into something that was not,
+but at the very end, and what failed, waits or stopped is the last to go. The same chart is always
+folded the same way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from runbook_nb._text import counted
-from runbook_nb._view import Graph, GraphEdge, GraphNode
+from runbook_nb._text import counted, listed
+from runbook_nb._view import (
+    Badge,
+    Graph,
+    GraphEdge,
+    GraphGroup,
+    GraphLine,
+    GraphNode,
+    Run,
+    State,
+)
+from runbook_nb.render.cells import runs_of
 
-#: Branches of one decider before those not taken are drawn as one node.
+#: Branches of one stage before those alike are drawn as one node.
 MAX_BRANCHES: Final = 6
 #: Nodes a picture has at most.
 MAX_NODES: Final = 60
+#: Frames that lie in one another before what is deeper is folded.
+MAX_FRAMES: Final = 6
+
+#: States a reader looks for first.
+_NOTABLE: Final = ("failed", "paused", "stopped")
+_LEFT: Final = ("not_taken", "not_reached")
 
 
 def fold(graph: Graph) -> tuple[Graph, tuple[str, ...]]:
@@ -39,57 +57,357 @@ def fold(graph: Graph) -> tuple[Graph, tuple[str, ...]]:
     >>> edges = tuple(GraphEdge(source=str(n), target=str(n + 1), state="taken") for n in range(69))
     >>> folded, notes = fold(Graph(nodes=nodes, edges=edges))
     >>> [node.title for node in folded.nodes], notes
-    (['0', '68 stages', '69'], ('68 plain stages drawn as 1 node',))
+    (['0', '68 stages', '69'], ('3 of 70 nodes drawn: 68 plain stages as 1 node',))
     """
-    notes: list[str] = []
-    graph = _fold_branches(graph, notes)
-    if len(graph.nodes) > MAX_NODES:
-        graph = _fold_runs(graph, notes)
-    if len(graph.nodes) > MAX_NODES:
-        graph = _keep_control_flow(graph, notes)
-    if len(graph.nodes) > MAX_NODES:
-        graph = _cut(graph, notes)
-    return graph, tuple(notes)
+    folder = _Folder(graph)
+    folder.fold_branches()
+    for step in _STEPS:
+        step(folder)
+    return folder.graph, folder.notes
 
 
-def _fold_branches(graph: Graph, notes: list[str]) -> Graph:
-    """Draw the branches a decider did not take as one, where it has many; never its default."""
-    branches = {node.key for node in graph.nodes if node.kind == "branch"}
-    choices: dict[str, list[GraphEdge]] = {}
-    for edge in graph.edges:
-        if edge.target in branches:
-            choices.setdefault(edge.source, []).append(edge)
-    merged: dict[str, GraphNode] = {}
-    for decider, edges in choices.items():
-        left = [e.target for e in edges if e.state == "not_taken" and not e.default]
-        if len(edges) > MAX_BRANCHES and len(left) > 1:
-            words = f"{len(left)} branches not taken"
-            node = GraphNode(
-                key=f"{decider}~not_taken", title=words, kind="folded", state="not_taken"
-            )
-            merged.update(dict.fromkeys(left, node))
-            notes.append(f"{words} drawn as 1 node")
-    return _merge(graph, merged)
+class _Folder:
+    """A chart on its way to fewer nodes, with what was done to it."""
 
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.total = len(graph.nodes)
+        self.said: list[str] = []
+        self.apart: list[str] = []
+        #: Nodes that stand for a run: how many stages and charts each is of.
+        self.runs: dict[str, tuple[int, int]] = {}
+        #: How many nodes of the whole chart each drawn one stands for, where they are several.
+        self.stands_for: Counter[str] = Counter()
 
-def _fold_runs(graph: Graph, notes: list[str]) -> Graph:
-    """Draw each run of plain stages as one node that counts them."""
-    merged: dict[str, GraphNode] = {}
-    folded = 0
-    for run in _runs(graph):
-        if len(run) > 1:
+    @property
+    def too_large(self) -> bool:
+        return len(self.graph.nodes) > MAX_NODES
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        runs = [self.runs[node.key] for node in self.graph.nodes if node.key in self.runs]
+        stages, charts = (sum(counts) for counts in zip(*runs, strict=True)) if runs else (0, 0)
+        told = [counted(stages, "plain stage")] if stages else []
+        told += [f"{charts} of the charts"] if charts else []
+        said = [f"{' and '.join(told)} as {counted(len(runs), 'node')}"] if told else []
+        said += self.said
+        if not said:
+            return tuple(self.apart)
+        drawn = f"{len(self.graph.nodes)} of {self.total} nodes drawn"
+        return (*self.apart, f"{drawn}: {', '.join(said)}")
+
+    def weight(self, key: str) -> int:
+        """Count the nodes that one stands for."""
+        return self.stands_for[key] or 1
+
+    def merge(self, merged: Mapping[str, GraphNode], closed: Collection[str] = ()) -> None:
+        """Put other nodes in the place of some, and remember how many they were.
+
+        ``closed`` are the frames that are drawn no more.
+        """
+        gone = {key: node.key for key, node in merged.items() if key != node.key}
+        sums: Counter[str] = Counter()
+        for key, into in gone.items():
+            sums[into] += self.weight(key)
+        known = {node.key for node in self.graph.nodes}
+        for into, times in sums.items():
+            self.stands_for[into] = times + (self.weight(into) if into in known else 0)
+        self.graph = _merged(self.graph, merged, closed)
+
+    # -- branches side by side -------------------------------------------------------------
+
+    def fold_branches(self) -> None:
+        """Draw the branches of one stage that are alike as one, where it has many.
+
+        Of a decider that is those it did not take, never its default; of a fork or selector all
+        that came to the same, if there is no more to be seen of them.
+        """
+        kinds = {node.key: node.kind for node in self.graph.nodes}
+        nodes = {node.key: node for node in self.graph.nodes}
+        heads = {group.key for group in self.graph.groups}
+        homes = _homes(self.graph)
+        choices: dict[str, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            sides = kinds[edge.source] in ("fork", "selector")
+            if homes.get(edge.target) == edge.source if sides else kinds[edge.target] == "branch":
+                choices.setdefault(edge.source, []).append(edge)
+        merged: dict[str, GraphNode] = {}
+        for owner, edges in choices.items():
+            if len(edges) <= MAX_BRANCHES:
+                continue
+            alike: dict[State, list[str]] = {}
+            sides = kinds[owner] in ("fork", "selector")
+            for edge in edges:
+                target = nodes[edge.target]
+                plain = target.key not in heads and target.state not in ("declared", *_NOTABLE)
+                if plain if sides else (edge.state == "not_taken" and not edge.default):
+                    alike.setdefault(target.state if sides else "not_taken", []).append(target.key)
+            for state, keys in alike.items():
+                if len(keys) > 1:
+                    words = f"{len(keys)} branches {_word(state, kinds[owner])}"
+                    key = f"{owner}~{state}" if sides else f"{owner}~not_taken"
+                    node = GraphNode(key=key, title=words, kind="folded", state=state)
+                    merged.update(dict.fromkeys(keys, node))
+                    self.apart.append(f"{words} drawn as 1 node")
+        self.merge(merged)
+
+    # -- charts ----------------------------------------------------------------------------
+
+    def fold_deep(self) -> None:
+        """Draw what lies deeper than frames can be told apart as one node."""
+        inside = _Frames(self.graph)
+        self.fold_groups(
+            [key for key, depth in inside.depth.items() if depth > MAX_FRAMES],
+            f" deeper than {MAX_FRAMES} levels",
+        )
+
+    def fold_plain_charts(self) -> None:
+        """Draw charts in which nothing was decided as one node each, until the rest fits."""
+        self._fold_charts(least=0, most=1)
+
+    def fold_charts(self) -> None:
+        """Draw the other charts as one node each, until the rest fits."""
+        self._fold_charts(least=2, most=4)
+
+    def _fold_charts(self, *, least: int, most: int) -> None:
+        if not self.too_large:
+            return
+        frames = _Frames(self.graph)
+        order = sorted(
+            (key for key, rank in frames.rank.items() if least <= rank <= most),
+            # Deep ones first, and of them the large ones; of equals those further down.
+            key=lambda k: (frames.rank[k], -frames.depth[k], -frames.size[k], -frames.place[k]),
+        )
+        left, chosen, last = len(self.graph.nodes), [], None
+        for key in order:
+            alike = frames.rank[key], frames.depth[key], frames.size[key]
+            if left <= MAX_NODES and alike != last:  # what is alike is drawn alike
+                break
+            left -= frames.close(key)
+            chosen.append(key)
+            last = alike
+        self.fold_groups(chosen, "")
+
+    def fold_groups(self, chosen: Iterable[str], why: str) -> None:
+        """Draw each of these frames as its head alone."""
+        keys = set(chosen)
+        if not keys:
+            return
+        frames = _Frames(self.graph)
+        nodes = {node.key: node for node in self.graph.nodes}
+        held: dict[str, list[GraphNode]] = {}
+        closed: set[str] = set()
+        for group in self.graph.groups:
+            around = frames.outermost(group.key, keys)
+            if around is not None:
+                closed.add(group.key)
+                members = (nodes[m] for m in group.members if m != around)
+                held.setdefault(around, []).extend(members)
+        times: Counter[str] = Counter()
+        for edge in self.graph.edges:
+            times[edge.target] += edge.times
+        merged: dict[str, GraphNode] = {}
+        for head, inside in held.items():
+            node = self._closed(nodes[head], inside, times)
+            merged.update(dict.fromkeys([head, *(n.key for n in inside)], node))
+        self.merge(merged, closed)
+        kinds = Counter(_FRAMED.get(nodes[head].kind, "chart") for head in held)
+        words = listed(counted(number, kind) for kind, number in sorted(kinds.items()))
+        self.said.append(f"{words}{why} folded")
+
+    def _closed(
+        self, head: GraphNode, inside: list[GraphNode], times: Mapping[str, int]
+    ) -> GraphNode:
+        """Say in the head of a frame what is no longer drawn."""
+        said: list[Run] = []
+        for node in inside:
+            badge = next((run for run in runs_of(node.title) if isinstance(run, Badge)), None)
+            if head.kind == "fan_out" and node.kind == "branch" and badge and times[node.key]:
+                said += [",", Badge(word=badge.word, count=times[node.key])]
+        states = Counter(node.state for node in inside if node.kind != "gap")
+        said += [f", {states[s]} {_INSIDE[s]} inside" for s in _NOTABLE if states[s]]
+        number = sum(self.weight(node.key) for node in inside if node.kind != "gap")
+        said.append(f", {counted(number, 'node')} folded")
+        before = runs_of(head.second) if head.second else ()
+        if not before and isinstance(said[0], str):
+            said[0] = said[0].lstrip(", ")
+        waits = head.state == "ran" and states["paused"] > 0
+        return replace(head, second=(*before, *said), state="paused" if waits else head.state)
+
+    # -- stages ----------------------------------------------------------------------------
+
+    def fold_runs(self) -> None:
+        """Draw each run of plain stages, or of folded charts, as one node that counts them."""
+        if not self.too_large:
+            return
+        merged: dict[str, GraphNode] = {}
+        for run in _runs(self.graph):
+            if len(run) < 2:
+                continue
+            number = mounts = 0
+            for member in run:
+                if member.key in self.runs:
+                    stages, charts = self.runs[member.key]
+                elif member.kind in ("stage", "folded"):
+                    stages, charts = self.weight(member.key), 0
+                else:
+                    stages, charts = 0, 1
+                number, mounts = number + stages, mounts + charts
+            words = [counted(number, "stage")] if number else []
+            words += [counted(mounts, "chart")] if mounts else []
             node = GraphNode(
                 key=f"{run[0].key}~run",
-                title=counted(len(run), "stage"),
+                title=" and ".join(words),
                 kind="folded",
                 state=run[0].state,
             )
             merged.update({member.key: node for member in run})
-            folded += len(run)
-    if merged:
-        drawn = counted(len({node.key for node in merged.values()}), "node")
-        notes.append(f"{folded} plain stages drawn as {drawn}")
-    return _merge(graph, merged)
+            self.runs[node.key] = number, mounts
+        self.merge(merged)
+
+    def keep_control_flow(self) -> None:
+        """Leave out plain stages between other nodes: each joins the node it alone follows."""
+        if not self.too_large:
+            return
+        entering, _ = _degrees(self.graph)
+        before = {edge.target: edge.source for edge in self.graph.edges}
+        nodes = {node.key: node for node in self.graph.nodes}
+        homes = _homes(self.graph)
+        heads = {group.key for group in self.graph.groups}
+        merged: dict[str, GraphNode] = {}
+        for node in self.graph.nodes:
+            source = before.get(node.key, "")
+            plain = node.kind in _PLAIN and node.state not in _NOTABLE and node.key not in heads
+            if not plain or entering[node.key] != 1 or node.key.endswith("~not_taken"):
+                continue
+            home = merged.get(source, nodes[source])
+            # What became of a stage must not be lost in a node of another fate.
+            if home.state == node.state and homes.get(home.key) == homes.get(node.key):
+                merged[node.key] = home
+        if merged:
+            self.merge(merged)
+            self.said.append(f"control flow only, {counted(len(merged), 'plain node')} left out")
+
+    def leave_untaken(self) -> None:
+        """Leave out what the deciders did not take."""
+        gone = {node.key for node in self.graph.nodes if node.state == "not_taken"}
+        if not self.too_large or not gone:
+            return
+        number = sum(map(self.weight, gone))
+        nodes = tuple(node for node in self.graph.nodes if node.key not in gone)
+        edges = (e for e in self.graph.edges if e.source not in gone and e.target not in gone)
+        groups = (
+            replace(group, members=tuple(m for m in group.members if m not in gone))
+            for group in self.graph.groups
+            if group.key not in gone
+        )
+        self.graph = replace(self.graph, nodes=nodes, edges=tuple(edges), groups=tuple(groups))
+        self.said.append(f"{counted(number, 'node')} not taken left out")
+
+    def cut(self) -> None:
+        """Keep the nodes a reader looks for first, and draw all others as one."""
+        if not self.too_large:
+            return
+        order = sorted(enumerate(self.graph.nodes), key=lambda pair: (_rank(pair[1]), pair[0]))
+        left = [node for _, node in order[MAX_NODES - 1 :]]
+        number = sum(self.weight(node.key) for node in left)
+        rest = GraphNode(key="~rest", title=f"{number} more nodes", kind="folded")
+        self.merge({node.key: rest for node in left})
+        self.said.append(f"{number} as 1 node")
+
+
+#: What is tried until a chart fits, from what loses least.
+_STEPS: Final = (
+    _Folder.fold_deep,
+    _Folder.fold_runs,
+    _Folder.fold_plain_charts,
+    _Folder.keep_control_flow,
+    _Folder.fold_charts,
+    _Folder.fold_runs,
+    _Folder.keep_control_flow,
+    _Folder.leave_untaken,
+    _Folder.fold_runs,
+    _Folder.cut,
+)
+#: Kinds of stages that no path hangs on.
+_PLAIN: Final = ("stage", "folded", "streaming", "pausable")
+_INSIDE: Final = {"failed": "failed", "paused": "waiting", "stopped": "stopped"}
+#: What is said to be folded, where that is no chart.
+_FRAMED: Final = {"fork": "fork", "selector": "selector", "fan_out": "fan-out"}
+
+
+def _word(state: State, owner: str) -> str:
+    if state == "not_taken":
+        return "not selected" if owner == "selector" else "not taken"
+    return state.replace("_", " ")
+
+
+def _rank(node: GraphNode) -> int:
+    """Say how soon a reader looks for a node."""
+    if node.state in _NOTABLE:
+        return 0
+    return 2 if node.state in _LEFT else 1
+
+
+class _Frames:
+    """The frames of a chart: how they lie in one another, how large and how telling they are."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.parent = {group.key: group.parent for group in graph.groups}
+        self.place = {group.key: n for n, group in enumerate(graph.groups)}
+        self.depth: dict[str, int] = {}
+        nodes = {node.key: node for node in graph.nodes}
+        own: dict[str, int] = {}
+        self.size: dict[str, int] = {}
+        for group in graph.groups:
+            self._depth_of(group.key)
+            own[group.key] = max(_telling(nodes[m], group.key) for m in group.members)
+            self.size[group.key] = len(group.members)
+        self.rank = dict(own)
+        # From the inside out, so that a frame knows what is in those inside it.
+        for key in sorted(self.depth, key=lambda key: -self.depth[key]):
+            around = self.parent[key]
+            if around in self.rank:
+                self.rank[around] = max(self.rank[around], self.rank[key])
+                self.size[around] += self.size[key]
+        self._open = dict(self.size)
+
+    def _depth_of(self, key: str) -> None:
+        chain: list[str] = []
+        while key and key not in self.depth:
+            chain.append(key)
+            key = self.parent.get(key, "")
+        depth = self.depth.get(key, 0)
+        for place, link in enumerate(reversed(chain), 1):
+            self.depth[link] = depth + place
+
+    def close(self, key: str) -> int:
+        """Fold a frame; give how many nodes fewer are drawn."""
+        fewer = self._open[key] - 1
+        around = key
+        while around:
+            self._open[around] -= fewer
+            around = self.parent.get(around, "")
+        return fewer
+
+    def outermost(self, key: str, keys: set[str]) -> str | None:
+        """Give the outermost of some frames that a frame lies in, itself included."""
+        found: str | None = None
+        while key:
+            if key in keys:
+                found = key
+            key = self.parent.get(key, "")
+        return found
+
+
+def _telling(node: GraphNode, head: str) -> int:
+    """Say how much a reader loses when a node goes: from one nobody came to, to one that failed."""
+    if node.state in _NOTABLE:
+        return 4
+    if node.state in _LEFT:
+        return 0
+    deciding = node.kind in ("decider", "selector", "fan_out") or node.role is not None
+    return 2 if deciding and (node.key != head or node.kind == "fan_out") else 1
 
 
 def _runs(graph: Graph) -> Iterator[list[GraphNode]]:
@@ -97,10 +415,19 @@ def _runs(graph: Graph) -> Iterator[list[GraphNode]]:
     nodes = {node.key: node for node in graph.nodes}
     entering, leaving = _degrees(graph)
     after = {edge.source: edge.target for edge in graph.edges}
-    frame = {member: group.key for group in graph.groups for member in group.members}
+    before = {edge.target: edge.source for edge in graph.edges}
+    homes = _homes(graph)
+    heads = {group.key for group in graph.groups}
 
     def plain(key: str) -> bool:
-        return nodes[key].kind == "stage" and nodes[key].state != "failed" and entering[key] == 1
+        node = nodes[key]
+        closed = node.kind in ("subchart", "fork") and key not in heads
+        return (
+            (node.kind in ("stage", "folded") or closed)
+            and node.state not in _NOTABLE
+            and "~" not in key.removesuffix("~run")
+            and entering[key] == 1
+        )
 
     def joined(key: str, following: str) -> bool:
         return (
@@ -109,22 +436,22 @@ def _runs(graph: Graph) -> Iterator[list[GraphNode]]:
             and leaving[key] == 1
             and leaving[following] == 1
             and nodes[key].state == nodes[following].state
-            and frame.get(key) == frame.get(following)
+            and homes.get(key) == homes.get(following)
         )
 
     begun: set[str] = set()
-    before = {edge.target: edge.source for edge in graph.edges}
     for node in graph.nodes:
         key = node.key
         if key in begun or not plain(key) or leaving[key] != 1:
             continue
         if joined(before[key], key):
-            continue  # met again from where its run begins
+            continue  # met again from where its run begins; a ring has no beginning and stays
         run = [node]
+        begun.add(key)
         while after[key] not in begun and joined(key, after[key]):
             key = after[key]
             run.append(nodes[key])
-        begun.update(member.key for member in run)
+            begun.add(key)
         yield run
 
 
@@ -134,37 +461,12 @@ def _degrees(graph: Graph) -> tuple[Counter[str], Counter[str]]:
     return entering, leaving
 
 
-def _keep_control_flow(graph: Graph, notes: list[str]) -> Graph:
-    """Leave out plain stages between other nodes: each joins the node it alone follows."""
-    entering, _ = _degrees(graph)
-    before = {edge.target: edge.source for edge in graph.edges}
-    nodes = {node.key: node for node in graph.nodes}
-    frame = {member: group.key for group in graph.groups for member in group.members}
-    merged: dict[str, GraphNode] = {}
-    for node in graph.nodes:
-        source = before.get(node.key, "")
-        plain = node.kind in ("stage", "folded") and node.state != "failed"
-        if not plain or entering[node.key] != 1 or node.key.endswith("~not_taken"):
-            continue
-        home = merged.get(source, nodes[source])
-        # What became of a stage must not be lost in a node of another fate.
-        if home.state == node.state and frame.get(home.key) == frame.get(node.key):
-            merged[node.key] = home
-    if merged:
-        notes.append(f"control flow only: {counted(len(merged), 'plain node')} left out")
-    return _merge(graph, merged)
+def _homes(graph: Graph) -> dict[str, str]:
+    """Give the frame each node stands in; the head of a frame stands in its own."""
+    return {member: group.key for group in graph.groups for member in group.members}
 
 
-def _cut(graph: Graph, notes: list[str]) -> Graph:
-    """Keep the first nodes and draw all others as one that says how many they are."""
-    left = graph.nodes[MAX_NODES - 1 :]
-    words = f"{len(left)} more nodes, in the list"
-    rest = GraphNode(key="~rest", title=words, kind="folded", state="declared")
-    notes.append(f"{MAX_NODES - 1} of {len(graph.nodes)} nodes drawn")
-    return _merge(graph, {node.key: rest for node in left})
-
-
-def _merge(graph: Graph, merged: Mapping[str, GraphNode]) -> Graph:
+def _merged(graph: Graph, merged: Mapping[str, GraphNode], closed: Collection[str]) -> Graph:
     """Put other nodes in the place of some; edges between merged nodes go, doubled ones join."""
     if not merged:
         return graph
@@ -179,18 +481,63 @@ def _merge(graph: Graph, merged: Mapping[str, GraphNode]) -> Graph:
         moved = (source, target) != (edge.source, edge.target)
         if moved and source == target:
             continue
+        fresh = replace(edge, source=source, target=target)
+        if moved and not edge.back:  # what is said beside it was of other nodes
+            fresh = replace(fresh, lines=(), role=None)
         known = edges.get((source, target))
-        if known is None or (known.state != "taken" and edge.state == "taken"):
-            into = target != edge.target
-            fresh = replace(edge, source=source, target=target)
-            edges[source, target] = replace(fresh, lines=(), role=None) if into else fresh
-    seen: set[str] = set()
-    groups = []
-    for group in graph.groups:
-        renamed = (merged[m].key if m in merged else m for m in group.members)
-        members = tuple(m for m in dict.fromkeys(renamed) if m not in seen)
-        seen.update(members)
-        groups.append(replace(group, members=members))
+        edges[source, target] = fresh if known is None else _joined(known, fresh)
     return replace(
-        graph, nodes=tuple(nodes.values()), edges=tuple(edges.values()), groups=tuple(groups)
+        graph,
+        nodes=tuple(nodes.values()),
+        edges=tuple(edges.values()),
+        groups=tuple(_merged_groups(graph, merged, closed, nodes)),
     )
+
+
+def _joined(one: GraphEdge, other: GraphEdge) -> GraphEdge:
+    """Make one edge of two between the same nodes: taken where either was."""
+    loud = other if one.state != "taken" and other.state == "taken" else one
+    times, back = one.times + other.times, one.back and other.back
+    lines = loud.lines if one.lines == other.lines or not (one.lines and other.lines) else ()
+    if back and times:
+        lines = (GraphLine(kind="count", text=f"back {counted(times, 'time')}"),)
+    return replace(loud, times=times, back=back, lines=lines)
+
+
+def _merged_groups(
+    graph: Graph,
+    merged: Mapping[str, GraphNode],
+    closed: Collection[str],
+    nodes: Mapping[str, GraphNode],
+) -> Iterator[GraphGroup]:
+    """Yield the frames that are left; the head of one that was closed stands in that around it."""
+    places = {key: place for place, key in enumerate(nodes)}
+    parent = {group.key: group.parent for group in graph.groups}
+    renamed = {
+        group.key: dict.fromkeys(merged[m].key if m in merged else m for m in group.members)
+        for group in graph.groups
+    }
+    holding = {group.parent for group in graph.groups}
+    gone = {
+        key
+        for key, members in renamed.items()
+        # Nothing but its head is left of it, or not even that.
+        if key in closed or key not in members or (len(members) < 2 and key not in holding)
+    }
+
+    def left(key: str) -> str:
+        while key in gone:
+            key = parent[key]
+        return key
+
+    held: dict[str, dict[str, None]] = {}
+    seen: set[str] = set()
+    for key, members in renamed.items():
+        for member in members:
+            if member not in seen and left(key):
+                held.setdefault(left(key), {})[member] = None
+            seen.add(member)
+    for group in graph.groups:
+        if group.key not in gone and group.key in held:
+            inside = sorted(held[group.key], key=places.__getitem__)
+            yield replace(group, members=tuple(inside), parent=left(group.parent))

@@ -6,6 +6,7 @@ whole in the list beside the picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -62,8 +63,8 @@ class Look:
 def most_branches(graph: Graph) -> int:
     """Count the ways out of the decider that has most."""
     deciders = {node.key for node in graph.nodes if node.kind == "decider"}
-    ways = [edge.source for edge in graph.edges if edge.source in deciders]
-    return max((ways.count(key) for key in deciders), default=0)
+    ways = Counter(edge.source for edge in graph.edges if edge.source in deciders)
+    return max(ways.values(), default=0)
 
 
 def node_lines(node: GraphNode) -> list[Line]:
@@ -78,8 +79,10 @@ def node_lines(node: GraphNode) -> list[Line]:
     strong: Weight = "plain" if node.state == "not_taken" else "strong"
     title = [Line(text, strong) for text in _cut(_titled(node.title), TITLE_COLUMNS, TITLE_LINES)]
     columns = NOTE_COLUMNS if node.kind == "note" else SECOND_COLUMNS
-    second = _cut(cell_text(node.second), columns, TITLE_LINES) if node.second else []
-    return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in second)]
+    under: list[str] = []
+    for cell in (node.second, node.third):
+        under += _cut(cell_text(cell), columns, TITLE_LINES) if cell else []
+    return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in under)]
 
 
 def edge_lines(edge: GraphEdge, look: Look, number: int | None = None) -> list[Line]:
