@@ -39,7 +39,7 @@ from runbook_nb.record.causes import Declared, declared_ways
 from runbook_nb.record.overlay import Overlay, template_path
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
-from runbook_nb.record.told import COUNTED, Teller, joined, state_words
+from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.rules.decision import Decision
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from runbook_nb.record.log import StageRef
 from runbook_nb.record.overlay import Overlay, overlay_of, template_path
 from runbook_nb.record.slots import error_words, served_subject
 from runbook_nb.record.structure import Structure, StructureNode, branch_badge
-from runbook_nb.record.told import COUNTED, Teller, joined, state_words
+from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
