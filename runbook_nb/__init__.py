@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from runbook_nb.artifacts import (
         recording_put_input as recording_put_input,
     )
+    from runbook_nb.chart.branches import (
+        BranchesBuilder as BranchesBuilder,
+    )
     from runbook_nb.chart.builder import (
         FlowChartBuilder as FlowChartBuilder,
     )
@@ -62,6 +65,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.chart.scope import (
         interrupt as interrupt,
+    )
+    from runbook_nb.chart.streaming import (
+        StreamEvent as StreamEvent,
     )
     from runbook_nb.coverage import (
         ABSENCE_NOTE as ABSENCE_NOTE,
@@ -271,11 +277,13 @@ _HOMES: dict[str, str] = {
     "Condition": "rules",
     "flow_chart": "chart.builder",
     "FlowChartBuilder": "chart.builder",
+    "BranchesBuilder": "chart.branches",
     "Chart": "chart.model",
     "Limits": "chart.model",
     "Retry": "chart.model",
     "Scope": "chart.scope",
     "interrupt": "chart.scope",
+    "StreamEvent": "chart.streaming",
     "Slot": "record.slots",
     "Run": "record.run",
     "Walk": "record.walk",

@@ -98,13 +98,15 @@ def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
     return sorted(found)
 
 
-def schema_problems(schema: Any) -> list[Problem]:
+def schema_problems(schema: Any, *, any_type: bool = False) -> list[Problem]:
     """Say what keeps a mapping from being the input schema of a tool or a chart.
 
     Parameters
     ----------
     schema : object
         What an author gave.
+    any_type : bool
+        Whether other things than objects may be described, as for what a chart gives.
 
     Returns
     -------
@@ -119,7 +121,7 @@ def schema_problems(schema: Any) -> list[Problem]:
     """
     if not isinstance(schema, Mapping):
         return [Problem(message=f"a schema is a mapping, not {type(schema).__name__}")]
-    if schema.get("type") != "object":
+    if schema.get("type") != "object" and not any_type:
         return [Problem(message="arguments are an object", fix='write "type": "object" at the top')]
     problems: list[Problem] = []
     for where, sub in _subschemas(schema, ""):

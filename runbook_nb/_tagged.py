@@ -26,6 +26,7 @@ from runbook_nb._tags import (
     float_text,
     int_text,
     is_clean,
+    is_nan,
     largest_of,
     scalar_tag,
     text_tag,
@@ -116,6 +117,24 @@ class Tagger:
         """
         return self._write(value, 0)
 
+    def apart(self, value: Any) -> Any:
+        """Write one value that may refer to what was written before, and check it.
+
+        Nothing written later refers to it, so that it can be read without others written so.
+        """
+        mark = len(self._kept)
+        self._referred = False
+        try:
+            written = self._write(value, 0)
+            self.check()
+        finally:
+            del self._kept[mark:]
+            tables: tuple[dict[Any, int], ...] = (self._known, self._texts, self._blobs)
+            for table in tables:
+                while table and next(reversed(table.values())) >= mark:
+                    table.popitem()
+        return written
+
     def bare(self, value: Any) -> Any:
         """Write one value that neither refers to others nor is referred to."""
         return self._bare._write(value, 0)
@@ -140,7 +159,9 @@ class Tagger:
         if cls is int:
             return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else {"$int": int_text(value)}
         if cls is float:
-            return value if math.isfinite(value) else {"$float": float_text(value)}
+            return (
+                value if math.isfinite(value) else self._scalar(value, "$float", float_text(value))
+            )
         if cls in _CONTAINERS:
             return self._container(value, depth)
         return self._other(value, depth)
@@ -158,6 +179,15 @@ class Tagger:
                 return {"$ref": self._blobs[value]}
             self._blobs[value] = self._keep(value)
         return {"$bytes": base64_text(value)}
+
+    def _scalar(self, value: Any, tag: str, text: str) -> dict[str, Any]:
+        # NaN differs from any other NaN but is equal to itself, wherever values are compared.
+        if self._refer and is_nan(tag, text):
+            number = self._known.get(id(value))
+            if number is not None:
+                return {"$ref": number}
+            self._remember(value)
+        return {tag: text}
 
     def _ref(self, number: int) -> dict[str, int]:
         self._referred = True
@@ -316,7 +346,9 @@ class Tagger:
         except Exception:  # whatever a foreign zone or number does
             written = None
         if written is not None:
-            return self._write(written[0], depth) if len(written) == 1 else {written[0]: written[1]}
+            if len(written) == 1:
+                return self._write(written[0], depth)
+            return self._scalar(value, *written)
         if not self._strict:
             return self._text(self.report.replace(value))
         name = type(value).__name__

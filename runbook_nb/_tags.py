@@ -166,6 +166,11 @@ def is_clean(text: str) -> bool:
     return True
 
 
+def is_nan(tag: str, text: str) -> bool:
+    """Say whether a tag is that of a number that is none; such a one is kept by its identity."""
+    return "NaN" in text and tag in ("$float", "$decimal")
+
+
 def int_text(value: int) -> str:
     return str(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)
 

@@ -16,6 +16,7 @@ from runbook_nb._tags import (
     SCALAR_TAGS,
     TEXT_TAGS,
     TagError,
+    is_nan,
     largest_of,
     read_tag,
     unknown_tag,
@@ -68,6 +69,19 @@ class Untagger:
     def read(self, data: Any) -> Any:
         """Read one value."""
         return self._read(data, 0)
+
+    def apart(self, data: Any) -> Any:
+        """Read what `Tagger.apart` wrote, and check it."""
+        mark = len(self._kept)
+        self._referred = False
+        try:
+            value = self._read(data, 0)
+            self.check()
+        finally:
+            for one in self._kept[mark:]:
+                self._contents.pop(id(one), None)
+            del self._kept[mark:]
+        return value
 
     def bare(self, data: Any) -> Any:
         """Read what `Tagger.bare` wrote."""
@@ -129,7 +143,10 @@ class Untagger:
 
     def _tag(self, tag: str, content: Any, depth: int) -> Any:
         if tag in SCALAR_TAGS:
-            return read_tag(tag, content, SCALAR_TAGS)
+            value = read_tag(tag, content, SCALAR_TAGS)
+            if self._refer and is_nan(tag, content):
+                self._kept.append(value)
+            return value
         if tag in TEXT_TAGS:
             return self._long(read_tag(tag, content, TEXT_TAGS))
         if tag in self._tags:

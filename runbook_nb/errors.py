@@ -266,7 +266,7 @@ class RunSignal(Exception):
 
 
 #: What ends a run on purpose: no rule, branch or retry may make an ordinary outcome of it.
-ENDS_RUN: Final = (RunSignal, RunCancelled, LimitReached, Paused)
+ENDS_RUN: Final = (RunSignal, RunCancelled, LimitReached, Paused, CheckpointError)
 
 
 def causes_of(error: BaseException, hops: int) -> Iterator[BaseException]:

@@ -34,7 +34,7 @@ GROUPS = {
 #: Classes that public calls give back and that have no public name of their own.
 GIVEN_BACK = {
     "rules": ["runbook_nb.rules.Selection"],
-    "chart": ["runbook_nb.chart.builder.DeciderBuilder"],
+    "chart": [],
     "record": ["runbook_nb.record.slots.Slots", "runbook_nb.record.walk.RecordedDecision"],
     "coverage": [],
     "tools": ["runbook_nb.tools.ToolCall"],

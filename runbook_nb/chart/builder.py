@@ -7,15 +7,11 @@ the id it concerns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from runbook_nb._frozen import freeze
 from runbook_nb.chart.branches import BranchesBuilder, made_stage, tags_of
-from runbook_nb.chart.inputs import input_problems
+from runbook_nb.chart.finishing import beside, finished_chart, rule_set_of
 from runbook_nb.chart.model import (
-    DECLINED,
-    Branch,
     Chart,
     DeciderStage,
     FanOutStage,
@@ -28,23 +24,18 @@ from runbook_nb.chart.model import (
     StageFunction,
     StreamingStage,
     SubchartStage,
-    branches_of,
 )
-from runbook_nb.chart.validate import check_chart
-from runbook_nb.errors import ChartError, Problem
+from runbook_nb.errors import Problem
 
 if TYPE_CHECKING:
     from runbook_nb.rules import Rule, RuleSet
 
-#: Ends the id of the fork that charts side by side make together.
-_FORK: Final = ".fork"
-
 
 def flow_chart(
     name: str,
-    fn: StageFunction,
+    fn: StageFunction | None = None,
     *,
-    id: str,
+    id: str | None = None,
     stage_name: str | None = None,
     description: str | None = None,
     input_schema: Any = None,
@@ -62,10 +53,11 @@ def flow_chart(
     ----------
     name : str
         The chart's name, and the first stage's unless ``stage_name`` is given.
-    fn : callable
-        The first stage: takes the `Scope`; sync or async.
-    id : str
-        The first stage's id.
+    fn : callable, optional
+        The first stage: takes the `Scope`; sync or async. Without it the first stage is the one
+        added first, of whatever kind.
+    id : str, optional
+        The first stage's id; needed with ``fn``.
     stage_name, description : str, optional
         The first stage's display name; what the chart is for.
     input_schema : mapping, pydantic model or object with a ``parse`` method, optional
@@ -95,25 +87,28 @@ def flow_chart(
     >>> chart.run_sync().state
     {'n': 2}
     """
-    first = made_stage(
-        fn,
-        id=id,
-        name=stage_name if stage_name is not None else name,
-        description=description,
-        resume=resume,
-        stream=stream,
-        retry=retry,
-        tags=tags,
-        blocking=blocking,
-    )
-    return FlowChartBuilder(
+    builder = FlowChartBuilder(
         name,
-        first,
         description=description,
         input_schema=input_schema,
         output_schema=output_schema,
         output=output,
     )
+    if fn is not None or id is not None:
+        builder._stages.append(
+            made_stage(
+                fn,
+                id="" if id is None else id,
+                name=stage_name if stage_name is not None else name,
+                description=description,
+                resume=resume,
+                stream=stream,
+                retry=retry,
+                tags=tags,
+                blocking=blocking,
+            )
+        )
+    return builder
 
 
 class FlowChartBuilder:
@@ -122,7 +117,6 @@ class FlowChartBuilder:
     def __init__(
         self,
         name: str,
-        first: Stage | None,
         *,
         description: str | None = None,
         input_schema: Any = None,
@@ -134,7 +128,7 @@ class FlowChartBuilder:
         self._input_schema = input_schema
         self._output_schema = output_schema
         self._output = output
-        self._stages: list[Stage] = [] if first is None else [first]
+        self._stages: list[Stage] = []
         self._loop_to: str | None = None
         #: What was found wrong while building; reported with the rest.
         self._problems: list[Problem] = []
@@ -372,7 +366,7 @@ class FlowChartBuilder:
                 tags=tags_of(tags),
                 retry=retry,
                 blocking=blocking,
-                rules=_rule_set(rules),
+                rules=rule_set_of(rules),
                 judge=judge,
                 into=into,
                 merge=merge,
@@ -493,19 +487,10 @@ class FlowChartBuilder:
             array_merge=array_merge,
             propagate_stop=propagate_stop,
         )
-        return self._beside(stage) if parallel else self._add(stage)
-
-    def _beside(self, stage: SubchartStage) -> FlowChartBuilder:
-        branch = Branch(route=stage.id, stage=stage)
-        last = self._stages[-1] if self._stages else None
-        if isinstance(last, ForkStage) and last.id.endswith(_FORK) and self._loop_to is None:
-            name = f"{last.name}, {stage.name}"
-            self._stages[-1] = replace(last, branches=(*last.branches, branch), name=name)
+        if parallel and self._loop_to is None:
+            self._stages = beside(self._stages, stage)
             return self
-        fork_id = f"{stage.id}{_FORK}"
-        return self._add(
-            ForkStage(id=fork_id, name=str(stage.name), branches=(branch,), merge="keys")
-        )
+        return self._add(stage)
 
     def loop_to(self, id: str) -> FlowChartBuilder:
         """Go back to an earlier stage when the last one has ended; nothing can follow.
@@ -599,77 +584,15 @@ class FlowChartBuilder:
         ChartError
             With every problem found, each naming the stage it concerns.
         """
-        stages = _with_declined(self._stages)
-        stages = _with_unique_branch_ids(stages)
-        problems = [*self._problems, *check_chart(self._name, stages, self._loop_to)]
-        problems += input_problems(self._input_schema)
-        problems += input_problems(self._output_schema, "output_schema")
-        output: Any = self._output
-        if output is not None and not callable(output):
-            problems.append(
-                Problem(message=f"it is {type(output).__name__}, no function", where="output")
-            )
-        if problems:
-            raise ChartError(f"chart {self._name!r} cannot be built", problems=problems)
-        return Chart(
-            name=self._name,
-            stages=tuple(stages),
-            description=self._description,
-            input_schema=_kept_schema(self._input_schema),
-            output_schema=_kept_schema(self._output_schema),
-            output=self._output,
-            loop_to=self._loop_to,
+        return finished_chart(
+            Chart(
+                name=self._name,
+                stages=tuple(self._stages),
+                description=self._description,
+                input_schema=self._input_schema,
+                output_schema=self._output_schema,
+                output=self._output,
+                loop_to=self._loop_to,
+            ),
+            self._problems,
         )
-
-
-def _rule_set(rules: Any) -> Any:
-    if not isinstance(rules, list | tuple):
-        return rules
-    from runbook_nb.rules import RuleSet
-
-    return RuleSet.bare(rules)
-
-
-def _kept_schema(schema: Any) -> Any:
-    return freeze(schema) if isinstance(schema, Mapping) else schema
-
-
-def declined_branch(id: str = DECLINED) -> Branch:
-    """Make the branch for subjects that reach no classification: it runs and writes nothing."""
-    stage = FunctionStage(id=id, name="Declined", fn=_decline)
-    return Branch(route=DECLINED, stage=stage, added=True)
-
-
-def _decline(scope: Mapping[str, Any]) -> None:
-    """Do nothing: the decision itself is the record."""
-
-
-def _with_declined(stages: list[Stage]) -> list[Stage]:
-    def complete(stage: Stage) -> Stage:
-        if not isinstance(stage, DeciderStage) or stage.rules is None:
-            return stage
-        routes = {branch.route for branch in stage.branches}
-        reachable = getattr(stage.rules, "branches", ())
-        if DECLINED in routes or DECLINED not in reachable:
-            return stage
-        return replace(stage, branches=(*stage.branches, declined_branch()))
-
-    return [complete(stage) for stage in stages]
-
-
-def _with_unique_branch_ids(stages: list[Stage]) -> list[Stage]:
-    # Two deciders may both route to "yes". The word stays the word; the stage behind it gets the
-    # decider's id in front where the bare word is taken, so that every row names one stage.
-    taken = {stage.id for stage in stages}
-
-    def claim(stage: DeciderStage | ForkStage) -> Stage:
-        branches = []
-        for branch in branches_of(stage):
-            free = branch.id if branch.id not in taken else f"{stage.id}.{branch.id}"
-            taken.add(free)
-            branches.append(replace(branch, stage=replace(branch.stage, id=free)))
-        return replace(stage, branches=tuple(branches))
-
-    return [
-        claim(stage) if isinstance(stage, DeciderStage | ForkStage) else stage for stage in stages
-    ]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import freeze
 from runbook_nb._text import did_you_mean, listed, show
-from runbook_nb.chart.builder import declined_branch
 from runbook_nb.chart.endings import Steps
+from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.model import DECLINED, rules_of
 from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.scope import Frame, Scope
 from runbook_nb.errors import ChartError
 from runbook_nb.record.log import Track
 from runbook_nb.rules.decision import Decision, Selection
-from runbook_nb.rules.evaluate import judge_facts, judge_steps, select_facts, select_steps
+from runbook_nb.rules.evaluate import judge_facts, judge_steps, select_steps
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
@@ -26,27 +26,41 @@ if TYPE_CHECKING:
 
 
 def decide(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
-    """Judge and record the decision; give the branch's word and plan, None when stopped."""
+    """Judge, record the decision and begin the branch it leads to.
+
+    Gives the branch's word and its plan; (None, the decider's own plan) when it stopped.
+    """
     stage: DeciderStage = plan.stage
     track = frame.track
     if stage.rules is None:
         stopped, answer = yield from execution.call(plan, stage.judge, frame)
         if stopped:
-            return None
-        if not isinstance(answer, Decision):
-            word = _by_word(execution, plan, answer, track)
-            return word, plan.branches[word]
-        route, via = answer.path.branch, answer.path.via
-        track.codes.append(plan.decision_code(answer.path))
-        track.values.extend(answer.values)
+            return None, plan
+        if isinstance(answer, Decision):
+            route, via = answer.path.branch, answer.path.via
+            track.codes.append(plan.decision_code(answer.path))
+            track.values.extend(answer.values)
+        else:
+            route, via = _by_word(execution, plan, answer, track), "rule"
     else:
-        path, values = yield from _judged(execution, plan, frame, judge_facts, judge_steps)
+        if plan.has_functions or execution.limits.stage_seconds is not None:
+            path, values = yield from _judged(execution, plan, frame, judge_steps)
+        else:
+            try:
+                path, values = judge_facts(stage.rules, frame.state)
+            except BaseException as error:  # an unreadable value that raises, by declaration
+                execution.failed(error, plan, track)
+                raise
         track.codes.extend(plan.decision_codes(path))
         track.values.extend(values)
         route, via = path.branch, path.via
+    frame.answers = None
     taken = plan.branches.get(route) if route is not None else None
     if taken is None:
-        return _elsewhere(execution, plan, route, via, frame)
+        route, taken = _elsewhere(execution, plan, route, via, frame)
+    if execution.watched:
+        execution.check(taken, track)
+    track.codes.append(taken.stage_code)
     return route, taken
 
 
@@ -58,7 +72,7 @@ def choose(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
     stage: SelectorStage = plan.stage
     track = frame.track
     if stage.rules is not None:
-        path, values = yield from _judged(execution, plan, frame, select_facts, select_steps)
+        path, values = yield from _judged(execution, plan, frame, select_steps)
         track.codes.extend(plan.decision_codes(path))
         track.values.extend(values)
         words: Iterable[Any] = Selection(path, values).branches
@@ -104,16 +118,9 @@ def _words(execution: Execution, plan: StagePlan, answer: Any, track: Track) -> 
     return words
 
 
-def _judged(
-    execution: Execution, plan: StagePlan, frame: Frame, at_once: Any, in_steps: Any
-) -> Steps:
+def _judged(execution: Execution, plan: StagePlan, frame: Frame, in_steps: Any) -> Steps:
+    """Judge by rules that may wait, or that are held to a limit of time."""
     rules = rules_of(plan.stage)
-    if not plan.has_functions and execution.limits.stage_seconds is None:
-        try:
-            return at_once(rules, frame.state)
-        except BaseException as error:  # an unreadable value that raises, by declaration
-            execution.failed(error, plan, frame.track)
-            raise
     scope = Scope(frame, plan)
     try:
         return (yield from execution.in_time(plan, in_steps(rules, frame.state, scope)))

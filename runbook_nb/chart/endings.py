@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Final
 
-from runbook_nb.errors import ENDS_RUN, LimitReached, Paused, RunCancelled, RunSignal
+from runbook_nb.errors import (
+    ENDS_RUN,
+    CheckpointError,
+    LimitReached,
+    Paused,
+    RunCancelled,
+    RunSignal,
+)
 
 #: What the engine's generators yield: something to await, or None to let others run.
 Steps = Generator[Any, Any, Any]
@@ -45,7 +52,7 @@ def status_of(error: BaseException) -> str:
     ('limited', 'failed')
     """
     ending = ending_of(error)
-    if ending is None:
+    if ending is None or isinstance(ending, CheckpointError):
         return "failed"
     if isinstance(ending, RunSignal):
         return ending.run_status
@@ -64,6 +71,8 @@ def why_not_reached(ending: BaseException) -> str:
     """
     if isinstance(ending, LimitReached):
         return "a limit ended the run while it ran"
+    if isinstance(ending, CheckpointError):
+        return "a question that cannot be written ended the run while it ran"
     if status_of(ending) == "paused":
         return "the run paused while it ran"
     if isinstance(ending, RunSignal) and not isinstance(ending, RunCancelled):

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
+from runbook_nb._text import MISSING
+from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
@@ -38,14 +40,15 @@ from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
 from runbook_nb.chart.streaming import Stream, StreamEvent
-from runbook_nb.errors import ChartError, LimitReached, Paused, RunCancelled, describe_error
+from runbook_nb.chart.watch import Watch, Where
+from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
-from runbook_nb.record.log import Log, StageRef, Track
+from runbook_nb.record.log import Code, Log, StageRef, Track
 from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
-from runbook_nb.settings import settings
+from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
@@ -94,7 +97,7 @@ async def go_on(
 
 
 def _rules_in(chart: Chart) -> list[Any]:
-    from runbook_nb.chart.model import rules_by_key
+    from runbook_nb.chart.layout import rules_by_key
 
     return [rules for _, rules in rules_by_key(chart, "")]
 
@@ -105,7 +108,10 @@ async def _ended(execution: Execution) -> Run:
     except InterruptSignal as pause:
         return execution.finish("paused", error=pause)
     except BaseException as error:
+        if getattr(error, "code", None) == "bad_checkpoint":
+            raise  # found where the run was to go on: nothing has run
         run = execution.finish(status_of(error), error=error)
+        hide_in(error, run.redactor)
         _hand_over(error, run, execution)
         raise
     return execution.finish("ok", output=output)
@@ -115,7 +121,9 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
     with suppress(Exception):  # a class with slots, say: the toolbox still has the run
         error.run = run  # type: ignore[attr-defined]
     place = execution.place
-    where = f" in stage {place.ref.name!r}" if place is not None and place.error is error else ""
+    where = ""
+    if place is not None and place.error is error:
+        where = f" {place.when} stage {place.ref.name!r}"
     note = f"raised{where} of chart {execution.chart.name!r}; error.run holds what happened"
     if note not in getattr(error, "__notes__", ()):
         with suppress(Exception):
@@ -131,21 +139,7 @@ def _question(error: BaseException) -> FrozenDict | None:
     return None
 
 
-class _Where:
-    """Where an error arose: the stage, the track it stood on, the branches around that track."""
-
-    __slots__ = ("at", "base", "branches", "error", "ref", "track")
-
-    def __init__(self, error: BaseException, ref: StageRef, track: Track) -> None:
-        self.error = error
-        self.ref = ref
-        self.track = track
-        self.at = len(track.codes)
-        self.branches = ""
-        self.base: int | None = None
-
-
-class Execution:
+class Execution(Watch):
     """One run of one chart: its log, its state, what it is watched for."""
 
     def __init__(
@@ -157,39 +151,25 @@ class Execution:
         signal: Stop | None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
     ) -> None:
-        if limits is not None and not isinstance(limits, Limits):
-            raise ChartError(
-                f"limits is {type(limits).__name__}, not Limits",
-                where="limits",
-                fix="write limits=rb.Limits(seconds=…)",
-            )
-        self.chart = chart
+        super().__init__(chart, limits, signal)
         self.policy = as_redact(redact)
         self.args = _NOTHING
         self.log = Log()
         self.initial = _NOTHING
         self.state: dict[str, Any] = {}
-        self.options = settings.current
-        self.limits = limits or Limits()
-        self.signal = signal
         self.on_stream = on_stream
-        timed = self.limits.seconds is not None or self.limits.stage_seconds is not None
-        self.watched = signal is not None or timed
-        #: Where the last error arose that left a stage.
-        self.place: _Where | None = None
         #: Charts that factories made, by the key of their stage: one per distinct layout.
         self.templates: dict[str, dict[Any, Chart]] = {}
         #: Branches taken that the chart did not declare: (decider key, branch id).
         self.undeclared: dict[tuple[str, str], None] = {}
         #: Where the next visit of each branch of a fan-out goes on counting; see `FanOut.bases`.
         self.visits: dict[str, dict[Any, int]] = {}
+        #: What the chart's contract gives, where it declares any.
+        self.given: Any = MISSING
         self._resumed: Place | None = None
         self._answer: Any = None
-        self._interrupted = False
-        self._running = chart.stages[0].name
-        self._deadline: float | None = None
-        if self.limits.seconds is not None:
-            self._deadline = self.options.timer() + self.limits.seconds
+        #: The structure that an earlier part of the run met.
+        self._met: Structure | None = None
 
     def begin_with(self, initial: FrozenDict) -> None:
         """Take the state that the first stage finds."""
@@ -201,30 +181,45 @@ class Execution:
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
-        self._resumed, self._answer = resumed.place, answer
+        self._resumed, self._answer, self._met = resumed.place, answer, resumed.met
         self.undeclared.update(dict.fromkeys(resumed.undeclared))
 
     # -- the run as a whole ----------------------------------------------------------------
 
     async def go(self) -> Any:
         """Run the chart under its limits and its signal; give its frozen result."""
-        frame = Frame(self.log.root, self.state, self.args, "", self.initial)
+        frame = Frame(self.log.root, self.state, self.args, "")
         plan = plan_chart(self.chart, self.log)
-        frame.looping = plan.loops
+        frame.base, frame.loopy = self.initial, plan.loops
         if self._resumed is not None:
             self._count_visits()
         steps = self.run_chart(plan, frame, self._resumed, self._answer)
-        forget = on_interrupt(self._interrupt)
+        forget = on_interrupt(self.interrupt)
         try:
-            output = await (self._watch(steps) if self.watched else drive(steps))
+            output = await (self.watch(steps) if self.watched else drive(steps))
         finally:
             forget()
         if self.watched:
             self.check(plan.stages[-1], frame.track, "after")
         try:
-            return freeze(output, "result")
+            output = freeze(output, "result")
         except Exception as error:
             self.failed(error, plan.stages[-1], frame.track)
+            raise
+        if self.chart.output is not None or self.chart.output_schema is not None:
+            self.given = self._checked_output(frame.track)
+        return output
+
+    def _checked_output(self, track: Track) -> Any:
+        try:
+            return check_output(self.chart, FrozenDict(self.state))
+        except Exception as error:
+            # No stage is to blame: the run ended after the last one that ran.
+            ran = (self.log.codes[code] for code in reversed(track.codes))
+            last = next(code.stage for code in ran if code.kind == "stage" and not code.stage.path)
+            self.place = Where(error, last, track, "after")
+            ended = self.log.number(Code("ended", last, "after"))
+            track.add(ended, freeze(describe_error(error)))
             raise
 
     def _count_visits(self) -> None:
@@ -237,87 +232,6 @@ class Execution:
             if not fan.notes.get(index):
                 note_visit(self.visits, fan, index, prefix)
 
-    async def _watch(self, steps: Steps) -> Any:
-        import asyncio
-
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        asked = 0 if task is None else task.cancelling()
-        fired: list[str] = []
-        over = False
-
-        def stop(why: str) -> None:
-            # Called by the loop, perhaps only after the run has ended on its own.
-            if task is not None and not fired and not over:
-                fired.append(why)
-                task.cancel()
-
-        forget: list[Callable[[], Any]] = []
-        if self.signal is not None and not self.signal.is_set():
-            forget.append(self.signal.on_set(lambda: loop.call_soon_threadsafe(stop, "signal")))
-        if self.limits.seconds is not None:
-            forget.append(loop.call_later(self.limits.seconds, stop, "seconds").cancel)
-        try:
-            return await drive(steps)
-        except asyncio.CancelledError as error:
-            # Only a cancellation of our own making, and of nobody else's, gets our own words.
-            if not fired or task is None or task.cancelling() - 1 > asked:
-                raise
-            ended: Any = self._cancelled() if fired[0] == "signal" else self._overran()
-            if self.place is not None and self.place.error is error:
-                self.place.error = ended
-            raise ended from None
-        finally:
-            over = True
-            for each in forget:
-                each()
-            if fired and task is not None:
-                task.uncancel()
-
-    def _interrupt(self) -> None:
-        """End the run before its next stage; called by another thread."""
-        self._interrupted = True
-        self.watched = True
-
-    def check(self, plan: StagePlan, track: Track, when: str = "before") -> None:
-        """Between stages: end the run when it was asked to stop or its time is up."""
-        error = self.asked_to_end(plan, when)
-        if error is not None:
-            self.end_between(error, plan, track, when)
-            raise error
-        self._running = plan.ref.name
-
-    def end_between(
-        self, error: BaseException, plan: StagePlan, track: Track, when: str = "before"
-    ) -> None:
-        """Put on the record that the run ends between stages; the stage is the next, or last."""
-        self.place = _Where(error, plan.ref, track)
-        track.add(plan.code("ended", when), freeze(describe_error(error)))
-
-    def asked_to_end(self, plan: StagePlan, when: str) -> RunCancelled | LimitReached | None:
-        """Give the error a run must end with that was asked to stop, or whose time is up."""
-        if self._interrupted or (self.signal is not None and self.signal.is_set()):
-            return self._cancelled(f"{when} stage {plan.ref.name!r}")
-        if self._deadline is not None and self.options.timer() > self._deadline:
-            return self._overran()
-        return None
-
-    def _cancelled(self, when: str | None = None) -> RunCancelled:
-        reason = self.signal.reason if self.signal is not None else None
-        return RunCancelled(
-            f"chart {self.chart.name!r} was stopped {when or f'during stage {self._running!r}'}"
-            + (f": {reason}" if reason else ""),
-            where=self._running,
-        )
-
-    def _overran(self) -> LimitReached:
-        return LimitReached(
-            f"chart {self.chart.name!r} ran longer than its limit of {self.limits.seconds:g} s; "
-            f"stage {self._running!r} was the last to run",
-            code="time_limit",
-            where=self._running,
-            fix="raise Limits(seconds=…) or make that stage quicker",
-        )
-
     def finish(
         self,
         status: str,
@@ -328,7 +242,7 @@ class Execution:
         """Make the run's record out of what was logged."""
         question = None if error is None else _question(ending_of(error) or error)
         told = error is not None and not isinstance(error, InterruptSignal)
-        resumable = None
+        resumable, structure = None, self._structure()
         if isinstance(error, InterruptSignal):
             resumable = Resumed(
                 self.log,
@@ -337,6 +251,7 @@ class Execution:
                 error.place,
                 tuple(sorted(self.undeclared)),
                 structure_digest(self.chart.structure),
+                structure if structure is not self.chart.structure else None,
             )
         return Run(
             name=self.chart.name,
@@ -346,7 +261,8 @@ class Execution:
             log=self.log,
             raw_state=self.state,
             raw_result=output,
-            structure=self._structure(),
+            raw_output=self.given,
+            structure=structure,
             policy=self.policy,
             error=freeze(describe_error(error)) if error is not None and told else None,
             pause=question,
@@ -370,11 +286,12 @@ class Execution:
         return FrozenDict(stage=where.ref.name, stage_id=where.ref.id, runtime_stage_id=name)
 
     def _structure(self) -> Any:
-        if not self.templates and not self.undeclared:
+        if not self.templates and not self.undeclared and self._met is None:
             return self.chart.structure
-        from runbook_nb.chart.templates import structure_with
+        from runbook_nb.chart.templates import both_structures, structure_with
 
-        return structure_with(self.chart, self.templates, sorted(self.undeclared))
+        met = structure_with(self.chart, self.templates, sorted(self.undeclared))
+        return met if self._met is None else both_structures(self._met, met)
 
     # -- stages ----------------------------------------------------------------------------
 
@@ -404,9 +321,9 @@ class Execution:
                     place = None
                 kind = taken.stage.__class__
                 if kind is DeciderStage:
-                    taken = yield from self._decided(level, taken, frame)
+                    level.route, taken = yield from decide(self, taken, frame)
                     kind = taken.stage.__class__
-                    done = (True, None) if kind is DeciderStage else None
+                    done = None if kind is not DeciderStage else (True, None)
                 if kind is FunctionStage and done is None:
                     done = yield from self.call(taken, taken.fn, frame)
                 elif kind is SubchartStage:
@@ -503,18 +420,6 @@ class Execution:
         track.add(level.taken.code("loop", target), passes)
         level.at = place
 
-    def _decided(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
-        """Decide, and begin the branch taken; give its plan, or the decider's when it stopped."""
-        taken = yield from decide(self, plan, frame)
-        frame.answers = None
-        if taken is None:
-            return plan
-        level.route, branch = taken
-        if self.watched:
-            self.check(branch, frame.track)
-        frame.track.codes.append(branch.stage_code)
-        return branch
-
     def _asked(self, level: Level, plan: StagePlan, frame: Frame) -> Steps:
         """Run a pausable stage up to its question, if it has one."""
         stopped, value = yield from self.call(plan, plan.fn, frame)
@@ -552,7 +457,8 @@ class Execution:
             self.failed(error, plan, frame.track)
             raise
         scope.close()
-        frame.answers = None  # they were for this execution
+        if scope.answers is not None:
+            frame.answers = None  # they were for this execution
         if scope.streaming is not None:
             self.end_stream(scope, plan, frame.track, complete=True)
         if scope.stopped is not None:
@@ -585,7 +491,7 @@ class Execution:
         try:
             value = self._in_thread(fn, scope) if plan.stage.blocking else fn(scope)
             if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
-                value = yield value if limit is None else self._within(plan, value, limit)
+                value = yield value if limit is None else self.within(plan, value, limit)
         except StopIteration as error:  # it would read as the end of the engine's own steps
             raise ChartError(
                 f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id
@@ -624,64 +530,21 @@ class Execution:
 
         return in_thread(fn, scope)
 
-    async def _within(self, plan: StagePlan, value: Any, seconds: float) -> Any:
-        import asyncio
-
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                value = await value
-        except Exception as error:
-            # The stage's own time-out is its own affair; an error it made of ours is not.
-            if limit.expired() and ending_of(error) is None:
-                raise self.stage_overran(plan) from None
-            raise
-        if limit.expired():
-            raise self.stage_overran(plan)
-        return value
-
-    def in_time(self, plan: StagePlan, judging: Steps) -> Steps:
-        """Judge with function rules; what they wait for, and all of it, under a stage's limit."""
-        limit = self.limits.stage_seconds
-        if limit is None:
-            return (yield from judging)
-        deadline = self.options.timer() + limit
-        try:
-            awaitable = next(judging)
-            while True:
-                left = max(deadline - self.options.timer(), 0.0)
-                try:
-                    value = yield self._within(plan, awaitable, left)
-                except Exception as error:
-                    awaitable = judging.throw(error)
-                else:
-                    awaitable = judging.send(value)
-        except StopIteration as done:
-            if self.options.timer() > deadline:
-                raise self.stage_overran(plan) from None
-            return done.value
-
-    def stage_overran(self, plan: StagePlan) -> LimitReached:
-        """Make the error of a stage that took longer than it may."""
-        return LimitReached(
-            f"stage {plan.ref.name!r} ran longer than its limit of {self.limits.stage_seconds:g} s",
-            code="stage_time_limit",
-            where=plan.ref.id,
-            fix="raise Limits(stage_seconds=…) or make the stage quicker",
-        )
-
-    def failed(self, error: BaseException, plan: StagePlan, track: Track) -> None:
-        """Put an error that leaves a stage on the record."""
+    def failed(
+        self, error: BaseException, plan: StagePlan, track: Track, ref: StageRef | None = None
+    ) -> None:
+        """Put an error that leaves a stage on the record, under the stage's ref or another."""
+        ref = plan.ref if ref is None else ref
         if self.place is None or self.place.error is not error:
-            self.place = _Where(error, plan.ref, track)
+            self.place = Where(error, ref, track)
         question = _question(error)
         if question is not None:
-            track.add(plan.code("pause"), question)
+            track.add(self.log.number(Code("pause", ref)), question)
             return
         described = describe_error(error)
         if not described["message"] and not isinstance(error, Exception):
             described["message"] = "the run was ended from outside"
-        track.add(plan.code("error"), freeze(described))
+        track.add(self.log.number(Code("error", ref)), freeze(described))
 
     def left_branch(self, error: BaseException, segment: str, base: int) -> None:
         """Note that an error leaves a branch: its place lies inside."""

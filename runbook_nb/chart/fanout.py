@@ -22,7 +22,6 @@ from runbook_nb.chart.model import (
     FanOutStage,
     ForkStage,
     Stage,
-    as_items,
     branches_of,
     inner_chart,
 )
@@ -275,6 +274,7 @@ class _Branches:
         self.fail_fast: bool = plan.stage.fail_fast
         #: Branches that wait for an answer: index -> their question, and where it was asked.
         self.waiting: dict[int, tuple[InterruptSignal, Any]] = {}
+        self.looping = frame.looping
 
     def chart_for(self, index: int, track: Track) -> ChartPlan:
         """Give the chart of one branch."""
@@ -407,7 +407,10 @@ class _Branches:
                 self._left(error, index)
                 raise
             return
-        self.close(index, track, OK)
+        if self.looping:
+            self.close(index, track, OK)
+        else:
+            fan.close(index, track, OK)
 
     def _left(self, error: BaseException, index: int) -> None:
         segment = f"{self.fan.stage.key}~{index}/" if self.fan.is_fan_out else ""
@@ -416,7 +419,7 @@ class _Branches:
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """File a branch that ended."""
         self.fan.close(index, track, status, note)
-        if self.frame.looping:
+        if self.looping:
             note_visit(self.execution.visits, self.fan, index, self.frame.prefix)
 
     def keep(self, output: Any, last: StagePlan, track: Track) -> None:
@@ -437,6 +440,7 @@ class _Items(_Branches):
         super().__init__(execution, plan, fan, frame)
         self.stage = stage
         self.key = f"{frame.path}{stage.id}"
+        self.path = f"{self.key}/"
         built = stage.branch if isinstance(stage.branch, Chart) else None
         self.chart = None if built is None else plan_chart(built, execution.log)
 
@@ -444,12 +448,9 @@ class _Items(_Branches):
         return self.chart if self.chart is not None else self.made_for(index, track)
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
-        around = self.frame
         args = FrozenDict(item=self.fan.items[index], index=index)
-        frame = Frame(track, {}, args, f"{self.key}/", None)
-        frame.depth, frame.nested = around.depth + 1, around.nested + 1
-        frame.around = (around, self.fan, index)
-        frame.looping = around.looping or plan.loops
+        frame = Frame(track, {}, args, self.path, (self.frame, self.fan, index))
+        frame.loopy = plan.loops
         return frame
 
     def made_for(self, index: int, track: Track) -> ChartPlan:
@@ -467,7 +468,8 @@ class _Items(_Branches):
                     fix="return flow_chart(…)…build() from a plain function",
                 )
         except BaseException as error:
-            self.execution.failed(error, self.plan, track)
+            # The track of a branch knows nothing of the mounts around the fan-out.
+            self.execution.failed(error, self.plan, track, self.plan.ref._replace(path=""))
             raise
         layouts = self.execution.templates.setdefault(self.key, {})
         layouts.setdefault(layout_of(chart), chart)
@@ -483,10 +485,8 @@ class _Children(_Branches):
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
         around = self.frame
         base = dict(around.state)
-        frame = Frame(track, dict(base), around.args, around.path, base)
-        frame.depth, frame.nested = around.depth, around.nested + 1
-        frame.inherited = set(base)
-        frame.around, frame.looping = (around, self.fan, index), around.looping
+        frame = Frame(track, dict(base), around.args, around.path, (around, self.fan, index))
+        frame.base, frame.inherited = base, set(base)
         return frame
 
 
@@ -503,4 +503,26 @@ def _layout(stage: Stage) -> tuple[Any, ...]:
         stage.name,
         tuple((b.route, b.loop_to, _layout(b.stage)) for b in branches_of(stage)),
         () if inner is None else layout_of(inner),
+    )
+
+
+def as_items(found: Any, stage: Stage) -> Sequence[Any]:
+    """Read what a fan-out's ``items`` gave: a list, a tuple or slots; None is no item.
+
+    Raises
+    ------
+    ChartError
+        Anything else, naming the stage.
+    """
+    from runbook_nb.record.slots import Slots
+
+    if found is None:
+        return ()
+    if isinstance(found, list | tuple | Slots):
+        return found
+    raise ChartError(
+        f"items of fan-out {stage.name!r} gave {type(found).__name__}, not a list",
+        where=stage.id,
+        code="bad_items",
+        fix="return a list of items; a DataFrame goes in as frame.to_dict('records')",
     )

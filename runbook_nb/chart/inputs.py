@@ -5,12 +5,12 @@ Chart layer.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from runbook_nb._arguments import schema_problems, validate_arguments
+from runbook_nb._arguments import validate_arguments
 from runbook_nb._frozen import FrozenDict
+from runbook_nb.chart.contract import declared_problems, parsed, parser_of, without_hidden
 from runbook_nb.chart.scope import frozen_args
 from runbook_nb.errors import ChartError, Problem
 from runbook_nb.record.redact import Redact, Redactor
@@ -19,34 +19,9 @@ if TYPE_CHECKING:
     from runbook_nb.chart.model import Chart
 
 
-_STEP: Final = re.compile(r"[^.\[\]]+")
-
-#: What validates an input, of a pydantic model class, a type adapter, any other validator.
-_PARSERS: Final = ("model_validate", "validate_python", "parse")
-
-
-def parser_of(schema: Any) -> Callable[[Any], Any] | None:
-    """Give what validates an input where a model or a validator is declared for it, else None."""
-    if isinstance(schema, Mapping):
-        return None
-    found = (getattr(schema, name, None) for name in _PARSERS)
-    return next((parse for parse in found if callable(parse)), None)
-
-
-def input_problems(schema: Any, name: str = "input_schema") -> Iterator[Problem]:
-    """Say what keeps something from being a chart's ``input_schema``, or its ``output_schema``."""
-    if schema is None or parser_of(schema) is not None:
-        return
-    if not isinstance(schema, Mapping):
-        yield Problem(
-            message=f"it is {type(schema).__name__}, neither a JSON Schema nor a model or an "
-            "object with a parse method",
-            where=name,
-        )
-        return
-    for problem in schema_problems(schema):
-        place = f"{name}.{problem.where}" if problem.where else name
-        yield Problem(message=problem.message, where=place, fix=problem.fix)
+def input_problems(schema: Any) -> Iterator[Problem]:
+    """Say what keeps something from being a chart's ``input_schema``."""
+    yield from declared_problems(schema, "input_schema")
 
 
 def checked_input(chart: Chart, args: Any, policy: Redact | None = None) -> FrozenDict:
@@ -69,22 +44,17 @@ def checked_input(chart: Chart, args: Any, policy: Redact | None = None) -> Froz
     {'days': 7}
     """
     schema = chart.input_schema
-    problems: list[Problem] = []
     parse = parser_of(schema)
-    if parse is not None:
-        try:
-            parsed = parse(args if args is not None else {})
-            dump = getattr(parsed, "model_dump", None)
-            return frozen_args(dump() if callable(dump) else parsed)
-        except Exception as error:  # whatever a validator refuses with
-            problems = list(_model_problems(error))
-            given = args if isinstance(args, Mapping) else {}
+    if parse is None:
+        given: Any = frozen_args(args)
+        problems = [] if schema is None else validate_arguments(schema, given)
+        if not problems:
+            return FrozenDict(given)
     else:
-        given = frozen_args(args)
-        if schema is not None:
-            problems = validate_arguments(schema, given)
-    if not problems:
-        return FrozenDict(given)
+        made, problems = parsed(parse, args if args is not None else {})
+        if not problems:
+            return frozen_args(made)
+        given = args if isinstance(args, Mapping) else {}
     raise ChartError(
         f"chart {chart.name!r} cannot run with this input",
         code="invalid_input",
@@ -105,27 +75,4 @@ def served_problems(
     """
     redactor = Redactor(policy)
     redactor = redactor.knowing(redactor.secrets_in(given))
-    return [_served(problem, redactor) for problem in problems]
-
-
-def _model_problems(error: Exception) -> Iterator[Problem]:
-    details = getattr(error, "errors", None)
-    if not callable(details):
-        yield Problem(message=str(error))
-        return
-    for one in details():
-        where = ""
-        for step in one["loc"]:
-            where += f"[{step}]" if isinstance(step, int) else f".{step}" if where else str(step)
-        yield Problem(message=str(one["msg"]), where=where or None)
-
-
-def _served(problem: Problem, redactor: Redactor) -> Problem:
-    steps = _STEP.findall(problem.where or "")
-    if any(redactor.hides_key(step) for step in (*steps, problem.where or "")):
-        return Problem(message="does not fit what is declared for it", where=problem.where)
-    return Problem(
-        message=redactor.text(problem.message),
-        where=problem.where,
-        fix=None if problem.fix is None else redactor.text(problem.fix),
-    )
+    return without_hidden(problems, redactor)

@@ -6,7 +6,8 @@ a branch that is one.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from runbook_nb.chart.model import (
     Branch,
@@ -20,11 +21,13 @@ from runbook_nb.chart.model import (
     StreamingStage,
     SubchartStage,
     branches_of,
-    default_route,
     inner_chart,
     rules_of,
 )
 from runbook_nb.record.structure import EdgeKind, NodeKind, Structure, StructureEdge, StructureNode
+
+if TYPE_CHECKING:
+    from runbook_nb.rules import RuleSet
 
 
 def kind_of(stage: Stage) -> NodeKind:
@@ -205,3 +208,22 @@ def _detail(stage: Stage) -> dict[str, Any]:
     if stage.retry is not None:
         detail["retry"] = stage.retry.attempts
     return detail
+
+
+def default_route(stage: DeciderStage) -> str | None:
+    """Name the branch a decider takes when nothing else matched: its rule set's, else its own."""
+    if stage.rules is not None and stage.rules.default is not None:
+        return stage.rules.default.branch
+    return stage.default
+
+
+def rules_by_key(chart: Chart, path: str) -> Iterator[tuple[str, RuleSet]]:
+    """Yield the rule set of every stage that declares one, by its key in the structure."""
+    for stage in chart.stages:
+        rules = rules_of(stage)
+        if rules is not None:
+            yield f"{path}{stage.id}", rules
+        for one in (stage, *(branch.stage for branch in branches_of(stage))):
+            inner = inner_chart(one)
+            if inner is not None:
+                yield from rules_by_key(inner, f"{path}{one.id}/")

@@ -6,7 +6,7 @@ Chart layer. A `Chart` is immutable and may be run by many at once; it is made b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -466,6 +466,77 @@ class Chart(Immutable, Renderable):
 
         return describe_chart(self)
 
+    def tool_description(self) -> dict[str, Any]:
+        r"""Give what a model is told of the chart as a tool: ``{name, description, inputSchema}``.
+
+        The name is made of the id of the first stage, the description is `describe`. Each call
+        gives a copy of its own, as plain JSON.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> tool = flow_chart("Backups", print, id="read backups").build().tool_description()
+        >>> tool["name"], tool["description"]
+        ('read_backups', 'Backups\n1. Backups')
+        """
+        from runbook_nb.chart.contract import tool_description
+
+        return tool_description(self)
+
+    def openapi(
+        self,
+        *,
+        title: str | None = None,
+        version: str = "1.0.0",
+        description: str | None = None,
+        path: str | None = None,
+    ) -> dict[str, Any]:
+        """Give the chart as an OpenAPI 3.1 document with one path, as plain JSON.
+
+        The request is what ``input_schema`` declares, the answer what ``output_schema`` does;
+        errors are described as those of this package are. Serving it is the caller's.
+
+        Parameters
+        ----------
+        title : str, optional
+            By default the chart's name.
+        version : str
+            The version of what is described.
+        description : str, optional
+            What it is for; by default the chart's own description. It is text, not Markdown.
+        path : str, optional
+            By default made of the id of the first stage.
+
+        Raises
+        ------
+        DefinitionError
+            An option cannot stand in such a document.
+        ChartError
+            A model of the contract has no JSON Schema.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> document = flow_chart("Backups", print, id="read backups").build().openapi()
+        >>> document["openapi"], list(document["paths"])
+        ('3.1.0', ['/read-backups'])
+        """
+        from runbook_nb.chart.openapi import openapi
+
+        return openapi(self, title=title, version=version, description=description, path=path)
+
+    def mermaid(self) -> str:
+        """Draw the chart as Mermaid text, for Markdown that draws it.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> print(flow_chart("tiny", print, id="a", stage_name="Say").build().mermaid())
+        flowchart TB
+          n1("Say")
+        """
+        return self.flowchart().mermaid
+
     def flowchart(self) -> Flowchart:
         """Draw the chart, rules beside the edges; has ``.svg``, ``.dot`` and ``.mermaid``."""
         chart: Flowchart = through("flowchart", self.view())
@@ -473,6 +544,8 @@ class Chart(Immutable, Renderable):
 
     def view(self) -> Card:
         """Show the chart: its structure under its own name."""
+        from runbook_nb.chart.layout import rules_by_key
+
         inner = self.structure.view(dict(rules_by_key(self, "")))
         return Card(
             kind="Chart",
@@ -514,44 +587,3 @@ def inner_chart(stage: Stage) -> Chart | None:
     elif isinstance(stage, FanOutStage):
         inner = stage.branch
     return inner if isinstance(inner, Chart) else None
-
-
-def rules_by_key(chart: Chart, path: str) -> Iterator[tuple[str, RuleSet]]:
-    """Yield the rule set of every stage that declares one, by its key in the structure."""
-    for stage in chart.stages:
-        rules = rules_of(stage)
-        if rules is not None:
-            yield f"{path}{stage.id}", rules
-        for one in (stage, *(branch.stage for branch in branches_of(stage))):
-            inner = inner_chart(one)
-            if inner is not None:
-                yield from rules_by_key(inner, f"{path}{one.id}/")
-
-
-def default_route(stage: DeciderStage) -> str | None:
-    """Name the branch a decider takes when nothing else matched: its rule set's, else its own."""
-    if stage.rules is not None and stage.rules.default is not None:
-        return stage.rules.default.branch
-    return stage.default
-
-
-def as_items(found: Any, stage: Stage) -> Sequence[Any]:
-    """Read what a fan-out's ``items`` gave: a list, a tuple or slots; None is no item.
-
-    Raises
-    ------
-    ChartError
-        Anything else, naming the stage.
-    """
-    from runbook_nb.record.slots import Slots
-
-    if found is None:
-        return ()
-    if isinstance(found, list | tuple | Slots):
-        return found
-    raise ChartError(
-        f"items of fan-out {stage.name!r} gave {type(found).__name__}, not a list",
-        where=stage.id,
-        code="bad_items",
-        fix="return a list of items; a DataFrame goes in as frame.to_dict('records')",
-    )

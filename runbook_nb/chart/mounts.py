@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import FrozenDict, FrozenList, freeze, handed_out
+from runbook_nb._text import did_you_mean
 from runbook_nb.chart.endings import Steps
 from runbook_nb.chart.inputs import checked_input
 from runbook_nb.chart.model import Chart, SubchartStage
 from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.resume import Level
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
-from runbook_nb.errors import ChartError, LimitReached
+from runbook_nb.errors import ChartError, LimitReached, MissingKey
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
@@ -48,10 +49,9 @@ def enter(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
 
 def inner_frame(frame: Frame, plan: StagePlan, state: dict[str, Any], args: FrozenDict) -> Frame:
     """Make the frame of a mounted chart, which shares its parent's track."""
-    inner = Frame(frame.track, state, args, f"{frame.path}{plan.stage.id}/", args)
-    inner.depth, inner.nested = frame.depth + 1, frame.nested
-    inner.around = frame.around
-    inner.looping = frame.looping or plan.inner(lambda: None).loops
+    inner = Frame(frame.track, state, args, f"{frame.path}{plan.stage.id}/", frame.around)
+    inner.base, inner.mounts = args, frame.mounts + 1
+    inner.loopy = frame.loopy or plan.inner(lambda: None).loops
     return inner
 
 
@@ -105,8 +105,12 @@ def leave(
     track.codes.append(plan.code("leave", "stopped" if stopped else "ok"))
     try:
         output = freeze(output, "result")
-        given = output if output is not None else FrozenDict(inner.state)
-        mapped = yield from _mapped_out(execution, plan, stage.outputs, frame, given)
+        state = FrozenDict(inner.state)
+        if isinstance(stage.outputs, Mapping):
+            mapped = _named_out(plan, stage.outputs, state, stopped)
+        else:
+            given = output if output is not None else state
+            mapped = yield from _mapped_out(execution, plan, stage.outputs, frame, given)
         scope = Scope(frame, plan)
         for key, value in mapped.items():
             new, replace = freeze(value, key), stage.array_merge == "replace"
@@ -125,20 +129,26 @@ def _reason(execution: Execution, last: int, values: list[Any]) -> Any:
     return values[-1] if execution.log.codes[last].kind == "stop" else None
 
 
+def _named_out(
+    plan: StagePlan, outputs: Mapping[str, str], state: FrozenDict, stopped: bool
+) -> dict[str, Any]:
+    """Take out of a mounted chart's final state what is named; all of it, unless it stopped."""
+    missing = next((name for name in outputs.values() if name not in state), None)
+    if missing is not None and not stopped:
+        raise MissingKey(
+            f"chart {plan.ref.name!r} ended without {missing!r}, which is to come out of it",
+            where=missing,
+            fix=did_you_mean(missing, state)
+            or "write outputs=lambda result, scope: {…} where a key may be missing",
+        )
+    return {key: state[name] for key, name in outputs.items() if name in state}
+
+
 def _mapped_out(
     execution: Execution, plan: StagePlan, outputs: Any, frame: Frame, given: Any
 ) -> Steps:
     if outputs is None:
         return {}
-    if isinstance(outputs, Mapping):
-        if not isinstance(given, Mapping):
-            raise ChartError(
-                f"chart {plan.ref.name!r} gave {type(given).__name__}, and its outputs name keys",
-                where=plan.ref.id,
-                code="bad_mapping",
-                fix="write outputs=lambda result, scope: {…}",
-            )
-        return {key: given[name] for key, name in outputs.items() if name in given}
     scope = execution.scope(plan, frame)
     shown = handed_out(given)
     try:

@@ -42,12 +42,13 @@ class Level:
 
     __slots__ = ("answering", "asks", "at", "frame", "plan", "route", "taken")
 
+    taken: StagePlan
+
     def __init__(self, plan: ChartPlan, frame: Frame) -> None:
         self.plan = plan
         self.frame = frame
         self.at = 0
         self.route: str | None = None
-        self.taken: StagePlan = plan.stages[0]
         self.asks = False
         self.answering: Callable[..., Any] | None = None
 
@@ -165,20 +166,8 @@ def _damaged(why: str) -> CheckpointError:
 
 def undo(log: Log, frame: Frame, path: str, start: int) -> None:
     """Take back what a stage wrote before it asked; what it read and emitted stays recorded."""
-    track, table = frame.track, log.codes
-    tail = track.codes[start:]
-    at = len(track.values) - log.width_of(tail)
-    codes: list[int] = []
-    values: list[Any] = []
-    for number in tail:
-        width = log.width(table[number])
-        if table[number].kind not in STATE_CODES:
-            codes.append(number)
-            values.extend(track.values[at : at + width])
-        at += width
-    del track.values[len(track.values) - log.width_of(tail) :]
-    track.codes[start:] = codes
-    track.values.extend(values)
+    track = frame.track
+    log.take_back(track, start, STATE_CODES)
     state, _ = replayed(log, track.codes, track.values, path, frame.base)
     frame.state.clear()
     frame.state.update(state)

@@ -28,21 +28,21 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
     attempt = 1
     inherited = frame.inherited
     while True:
-        before, codes, values = dict(state), len(track.codes), len(track.values)
+        before, codes = dict(state), len(track.codes)
         if inherited is not None:
             frame.inherited = set(inherited)
         scope = execution.scope(plan, frame)
         try:
             value = yield from execution.once(plan, fn, scope)
             return scope, value
-        except Exception as error:
+        except BaseException as error:
             scope.close()  # first of all: a thread may still be writing
             execution.end_stream(scope, plan, track, complete=False)
             if attempt >= retry.attempts or not _worth_it(retry, error):
                 raise
             state.clear()
             state.update(before)
-            del track.codes[codes:], track.values[values:]
+            execution.log.take_back(track, codes)
             described = freeze(describe_error(error))
             fact = FrozenDict(attempt=attempt, attempts=retry.attempts, error=described)
             track.add(plan.code("retry"), fact)
@@ -57,8 +57,8 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
             raise ending
 
 
-def _worth_it(retry: Retry, error: Exception) -> bool:
-    if ending_of(error) is not None:
+def _worth_it(retry: Retry, error: BaseException) -> bool:
+    if ending_of(error) is not None or not isinstance(error, Exception):
         return False
     if isinstance(retry.on, tuple):
         return isinstance(error, retry.on)

@@ -95,20 +95,20 @@ class Frame:
     args : FrozenDict
     path : str
         The structure key of the stage whose chart it is, ending in a slash, or empty.
-    base : mapping
+    base : mapping or None
         The state it began with; a replay of its track begins there.
     around : tuple of (Frame, FanOut, int) or None
         The frame of the stage whose branch it is, and which.
-    depth, nested : int
-        How many charts lie around it, and how many tracks.
     inherited : set of str or None
         In the child of a fork, the keys whose value is still the parent's.
     answers : tuple or None
         Answers for the stage that goes on after a pause.
     loops : dict or None
         How often the chart went back to each stage.
-    looping : bool
-        Whether it, or a chart around it, may go back at all.
+    mounts : int
+        How many charts lie around it in its own track.
+    loopy : bool
+        Whether the chart, or one around it in its own track, may go back at all.
     """
 
     __slots__ = (
@@ -116,11 +116,10 @@ class Frame:
         "args",
         "around",
         "base",
-        "depth",
         "inherited",
-        "looping",
         "loops",
-        "nested",
+        "loopy",
+        "mounts",
         "path",
         "state",
         "track",
@@ -132,20 +131,20 @@ class Frame:
         state: dict[str, Any],
         args: FrozenDict,
         path: str,
-        base: Mapping[str, Any] | None,
+        around: tuple[Frame, FanOut, int] | None = None,
     ) -> None:
-        self.nested = 0
         self.track = track
         self.state = state
         self.args = args
         self.path = path
-        self.base = base
-        self.depth = 0
-        self.around: tuple[Frame, FanOut, int] | None = None
+        self.around = around
+        # One is made per branch, so what few of them need is set on those few.
+        self.base: Mapping[str, Any] | None = None
         self.inherited: set[str] | None = None
         self.answers: tuple[Any, ...] | None = None
         self.loops: dict[str, int] | None = None
-        self.looping = False
+        self.mounts = 0
+        self.loopy = False
 
     @property
     def prefix(self) -> str:
@@ -154,6 +153,23 @@ class Frame:
             return ""
         frame, fan, index = self.around
         return fan.path(frame.prefix, index)
+
+    @property
+    def looping(self) -> bool:
+        """Whether it, or a chart around it, may go back at all."""
+        return self.loopy or (self.around is not None and self.around[0].looping)
+
+    @property
+    def nested(self) -> int:
+        """How many tracks lie around it."""
+        return 0 if self.around is None else 1 + self.around[0].nested
+
+    @property
+    def depth(self) -> int:
+        """How many charts lie around it."""
+        if self.around is None:
+            return self.mounts
+        return self.mounts + self.around[0].depth + int(self.around[1].is_fan_out)
 
 
 class Scope(Mapping[str, Any]):

@@ -9,13 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from runbook_nb.chart.builder import declined_branch
+from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.layout import Layout, branch_node
 from runbook_nb.chart.model import Chart
 from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge, StructureNode
 
 #: Edges that lead on from a stage to what follows it.
 _ONWARDS = ("next", "loop")
+
+#: What is said of a stage whose chart was made while running.
+_MADE = ("per_item", "per_run")
 
 
 def structure_with(
@@ -77,6 +80,41 @@ def _with_templates(structure: Structure, key: str, made: Iterable[Chart]) -> St
         edges=tuple(dict.fromkeys([*kept, *layout.edges])),
         groups=tuple((name, tuple(held)) for name, held in members.items()),
     )
+
+
+def both_structures(first: Structure, second: Structure) -> Structure:
+    """Give what two runs of one chart, or two parts of one run, met together.
+
+    Both are the chart's own structure with what was made while running; what one of them alone
+    met is in it as that one has it.
+    """
+    known = {node.key: node for node in first.nodes}
+    listed = list(first.nodes)
+    heads = {member: key for key, held in second.groups for member in held}
+    for node in second.nodes:
+        if node.key not in known:
+            behind = heads.get(node.key, "")
+            inside = [
+                place
+                for place, one in enumerate(listed)
+                if one.key == behind or one.key.startswith(f"{behind}/")
+            ]
+            listed.insert(max(inside, default=len(listed) - 1) + 1, node)
+            known[node.key] = node
+        elif known[node.key].detail.get("template") == "unknown":
+            listed[listed.index(known[node.key])] = node
+            known[node.key] = node
+    made = {key for key, node in known.items() if node.detail.get("template") in _MADE}
+    edges = [
+        edge
+        for edge in dict.fromkeys([*first.edges, *second.edges])
+        if not (edge.source in made and edge.kind in _ONWARDS)
+    ]
+    members: dict[str, dict[str, None]] = {}
+    for key, held in (*first.groups, *second.groups):
+        members.setdefault(key, {}).update(dict.fromkeys(held))
+    groups = tuple((key, tuple(held)) for key, held in members.items())
+    return Structure(name=first.name, nodes=tuple(listed), edges=tuple(edges), groups=groups)
 
 
 def _with_branch(structure: Structure, decider: str, branch_id: str) -> Structure:

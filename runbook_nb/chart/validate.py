@@ -46,6 +46,14 @@ def check_chart(name: str, stages: Sequence[Stage], loop_to: Any = None) -> list
     ["'a/b': an id may not be blank, padded, or hold any of / # ~"]
     """
     problems = list(_check_name(name))
+    if not stages:
+        problems.append(
+            Problem(
+                message="a chart needs at least one stage",
+                where="stages",
+                fix="give flow_chart the first one, or add it",
+            )
+        )
     seen: dict[str, str] = {}
     earlier: list[str] = []
     for stage in stages:

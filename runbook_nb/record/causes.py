@@ -83,6 +83,8 @@ class Cause:
         The author's sentence.
     text : str
         The deciding rule as it read the first time.
+    declared : str
+        The deciding rule as the author wrote it, without values.
     """
 
     rules: Any
@@ -95,6 +97,7 @@ class Cause:
     unread: Condition | None = None
     label: str | None = None
     text: str = ""
+    declared: str = ""
 
     def is_of(self, path: DecisionPath) -> bool:
         """Tell whether a decision came about this way."""
@@ -124,10 +127,7 @@ class Cause:
         if self.conditions:
             return tuple(_met(c, values) for c, values in self.conditions)
         # A function is told with what it read, which is true of one subject alone.
-        rule = self.rule_index
-        if self.times > 1 and self.via == "rule" and rule is not None:
-            return (when_text(self.rules.rules[rule].when),)
-        return (self.text,)
+        return (self.declared if self.times > 1 and self.declared else self.text,)
 
 
 def cause_of(shown: Decision) -> Cause:
@@ -143,6 +143,8 @@ def cause_of(shown: Decision) -> Cause:
         text=shown.cause,
         unread=unread_condition(shown),
     )
+    if path.via == "rule" and shown.rule is not None:
+        cause.declared = when_text(shown.rule.when)
     if path.via in ("rule", "outside") and shown.deciding is not None:
         cause.conditions = [(c, ValueRange()) for c in shown.conditions_of(shown.deciding)]
     return cause
@@ -150,13 +152,14 @@ def cause_of(shown: Decision) -> Cause:
 
 def selected_by(shown: Selection, tried: Tried) -> Cause:
     """Begin to count how often a rule selected its branch."""
-    label = shown.rules.rules[tried.position].label
+    rule = shown.rules.rules[tried.position]
     return Cause(
         shown.rules,
         "rule",
         rule_index=tried.position,
-        label=None if label is None else str(shown.scrub(label)),
+        label=None if rule.label is None else str(shown.scrub(rule.label)),
         text=shown.text_of(tried),
+        declared=when_text(rule.when),
         conditions=[(c, ValueRange()) for c in shown.conditions_of(tried)],
     )
 

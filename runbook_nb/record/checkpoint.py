@@ -40,6 +40,8 @@ class Resumed(NamedTuple):
         Branches taken that the chart did not declare.
     structure : str
         Digest of the chart's structure.
+    met : Structure or None
+        The structure with what was made while running; None when nothing was.
     """
 
     log: Log
@@ -48,6 +50,7 @@ class Resumed(NamedTuple):
     place: Place
     undeclared: tuple[tuple[str, str], ...]
     structure: str
+    met: Structure | None = None
 
 
 def structure_digest(structure: Structure) -> str:
@@ -75,8 +78,9 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     -------
     dict
         ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
-        place, undeclared, record}``; plain JSON. ``args``, ``state`` and ``fan_outs`` are for the
-        one who answers; the run goes on from the ``record``, which holds every value as it is.
+        place, undeclared, met, taken_back, record}``; plain JSON. ``args``, ``state`` and
+        ``fan_outs`` are for the one who answers; the run goes on from the ``record``, which holds
+        every value as it is.
 
     Raises
     ------
@@ -103,6 +107,9 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         "fan_outs": [counts.to_dict() for counts in run.fan_outs],
         "place": place,
         "undeclared": [list(pair) for pair in resumed.undeclared],
+        "met": None if resumed.met is None else resumed.met.to_dict(),
+        # Only read for the secrets in it, which texts on the record may quote.
+        "taken_back": [[key, to_wire(value)] for key, value in resumed.log.taken_back],
         "record": write_log(resumed.log, beside=beside),
     }
 
@@ -151,6 +158,10 @@ def read_checkpoint(
     except LoadError as error:
         raise _bad(error.message, error.where or "record") from error
     args, initial, answers = (beside.get(name) for name in ("args", "initial", "answers"))
+    taken_back = checkpoint.get("taken_back", [])
+    if not isinstance(taken_back, list) or not all(map(_is_pair, taken_back)):
+        raise _bad("it is no list of keys with values", "taken_back")
+    log.taken_back = [(pair[0], freeze(pair[1], "taken_back")) for pair in taken_back]
     for part, value in (("args", args), ("initial", initial)):
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             raise _bad("it is no mapping of names", part)
@@ -169,7 +180,25 @@ def read_checkpoint(
         _read_place(checkpoint.get("place"), answers, 0),
         tuple((pair[0], pair[1]) for pair in pairs),
         structure_digest(structure),
+        _read_structure(checkpoint.get("met"), structure.name),
     )
+
+
+def _read_structure(written: Any, name: str) -> Structure | None:
+    if written is None:
+        return None
+    try:
+        met = Structure.from_dict(written)
+        fit = all(
+            isinstance(word, str)
+            for node in met.nodes
+            for word in (node.key, node.id, node.name, node.kind)
+        )
+    except Exception as error:  # whatever a stranger wrote
+        raise _bad("it is no structure", "met") from error
+    if not fit or met.name != name:
+        raise _bad("it is no structure of this chart", "met")
+    return met
 
 
 def _read_place(written: Any, given: list[Any], depth: int) -> Place:
@@ -207,6 +236,10 @@ def _read_place(written: Any, given: list[Any], depth: int) -> Place:
         },
         question=freeze(asked, "place.question"),
     )
+
+
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
 
 
 def _is_level(level: Any) -> bool:

@@ -7,12 +7,15 @@ run can stop. Every number a reader sees about a fan-out comes from here.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import Immutable
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.shapes import facts_of
+
+if TYPE_CHECKING:
+    from runbook_nb.record.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,21 @@ class FanOutCounts(Immutable):
     undecided: int
     has_decider: bool
     by_branch: dict[str, int]
+
+    def served_by(self, redactor: Redactor, paths: Any = ()) -> FanOutCounts:
+        """Give the same counts under names as a policy lets them be seen."""
+        if not redactor.knows_secrets:
+            return self
+        text = redactor.text
+        by_branch: dict[str, int] = {}
+        for word, times in self.by_branch.items():
+            by_branch[text(word)] = by_branch.get(text(word), 0) + times
+        return replace(
+            self,
+            stage_id=text(self.stage_id),
+            stage_name=text(self.stage_name),
+            by_branch=by_branch,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give the counts as a mapping."""

@@ -325,6 +325,7 @@ class Log:
         "codes",
         "root",
         "shapes",
+        "taken_back",
     )
 
     def __init__(self) -> None:
@@ -333,6 +334,9 @@ class Log:
         self.shapes: list[Shape] = []
         self._shape_numbers: dict[tuple[int, ...], int] = {}
         self.root = Track()
+        #: What stages wrote that was taken back, by key: no longer part of the record, and still
+        #: something that a text on it may quote.
+        self.taken_back: list[tuple[str, Any]] = []
         #: The decision paths met of the first rule set; once there is another, paths by content.
         self._paths: dict[DecisionPath, DecisionPath] = {}
         self._alike: dict[Any, DecisionPath] | None = None
@@ -403,6 +407,34 @@ class Log:
             else:
                 yield Event(code, at, latest.get(code.stage, count))
             at += self.width(code)
+
+    def take_back(self, track: Track, start: int, kinds: frozenset[str] | None = None) -> None:
+        """Remove codes from the end of a track, of these kinds or all, and their values.
+
+        Parameters
+        ----------
+        track : Track
+        start : int
+            The first code looked at.
+        kinds : frozenset of str, optional
+            Codes of other kinds stay.
+        """
+        tail = track.codes[start:]
+        at = len(track.values) - self.width_of(tail)
+        del track.codes[start:]
+        values = track.values[at:]
+        del track.values[at:]
+        place = 0
+        for number in tail:
+            code = self.codes[number]
+            width = self.width(code)
+            held = values[place : place + width]
+            place += width
+            if kinds is not None and code.kind not in kinds:
+                track.codes.append(number)
+                track.values.extend(held)
+            else:
+                self.taken_back.extend((code.key or "", value) for value in held)
 
     def width_of(self, codes: Sequence[int]) -> int:
         """Say how many values go with a sequence of codes."""

@@ -156,7 +156,8 @@ class _Told:
         roles = self._roles
         taken: Counter[str] = Counter(dict.fromkeys(roles, 0))
         failed = missed = items = ok = 0
-        for counts in map(count_fan_out, self.walk.log.fan_outs()):
+        for fan in self.walk.log.fan_outs():
+            counts = count_fan_out(fan).served_by(self.walk.redactor)
             items, ok = items + counts.items, ok + counts.ok
             failed, missed = failed + counts.failed, missed + counts.not_reached
             taken.update(counts.by_branch)
@@ -411,6 +412,8 @@ def run_card(run: Run) -> Card:
         sections=tuple(sections),
         heading=heading,
         foot=", ".join(words),
+        qualifiers=("unredacted",) if run.is_unredacted else (),
+        eyebrow=("unredacted: nothing is hidden in this view",) if run.is_unredacted else (),
     )
 
 

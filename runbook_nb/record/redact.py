@@ -9,22 +9,22 @@ When in doubt more is hidden, not less.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
-from runbook_nb._text import did_you_mean, number_text
+from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.forms import OUR_NAMES, OUR_WORDS
+from runbook_nb.record.learning import Carried, Lesson
+from runbook_nb.record.paths import STEP, Path, followed, item_paths, leads_to, spread, steps_of
 from runbook_nb.record.secrets import MIN_SECRET, PLACEHOLDER, Secrets
+from runbook_nb.record.told import as_data, told
 from runbook_nb.rules.decision import Decision, Selection
-
-_STEP = re.compile(r"[^.\[\]]+|\[\*\]|\[\d+\]")
+from runbook_nb.rules.ruleset import RuleSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,10 @@ class Redact(Immutable):
     fields : mapping of str to tuple of str
         For a state key, dotted paths inside its value.
     paths : tuple of str
-        Paths from the top, with ``[*]`` for every item of a list (``rows[*].token``). What lies
-        behind a ``[*]`` is hidden from the top too, where a fan-out branch loads its item.
+        Paths from the top, with ``[*]`` for every item of a list (``rows[*].token``) and a number
+        for one of them (``rows[0].token``, ``rows.0.token``); a name that meets a list means every
+        item of it. What lies behind a ``[*]`` is hidden from the top too, where a fan-out branch
+        loads its item.
     values : tuple of str
         Literal secrets, hidden wherever they occur in a text.
     emits : tuple of str
@@ -78,7 +80,7 @@ class Redact(Immutable):
                         f"{pattern!r} is no regular expression: {error}", where=f"redact.{name}"
                     ) from None
         for path in self.paths:
-            if "".join(_STEP.findall(path)) != path.replace(".", ""):
+            if "".join(STEP.findall(path)) != path.replace(".", ""):
                 raise DefinitionError(
                     f"{path!r} is no path",
                     where="redact.paths",
@@ -128,39 +130,45 @@ def as_redact(given: Redact | Mapping[str, Any] | None) -> Redact | None:
     return Redact(**given)
 
 
-#: A path through a value, or what is left of one.
-Path = tuple[str, ...]
-
-
 class Redactor:
     """A policy made ready for one run.
 
-    With no policy everything passes unchanged. What cannot be looked into is hidden whole.
+    With no policy, and no key marked as secret, everything passes unchanged. What cannot be
+    looked into is hidden whole.
+
+    Parameters
+    ----------
+    policy : Redact or None
+    secrets : iterable of str
+        Secret texts that are known already.
+    marked : iterable of str
+        Keys that stages marked as secret.
     """
 
-    __slots__ = ("_emits", "_keys", "_paths", "_patterns", "_secrets", "active")
+    __slots__ = (
+        *("_carried", "_emits", "_keys", "_known", "_paths", "_patterns", "_rules", "_secrets"),
+        "active",
+    )
 
-    def __init__(self, policy: Redact | None, secrets: Iterable[str] = ()) -> None:
-        self.active = policy is not None
+    def __init__(
+        self, policy: Redact | None, secrets: Iterable[str] = (), *, marked: Iterable[str] = ()
+    ) -> None:
+        marked = tuple(marked)
+        self.active = policy is not None or bool(marked)
         policy = policy or Redact()
-        self._keys = frozenset(policy.keys)
+        self._keys = frozenset((*policy.keys, *marked))
         self._patterns = tuple(re.compile(pattern) for pattern in policy.patterns)
         self._emits = tuple(re.compile(pattern) for pattern in policy.emits)
-        paths = [_steps(path) for path in policy.paths]
-        for key, inner in (policy.fields or {}).items():
-            paths.extend((key, *_steps(path)) for path in inner)
-            # A field may also be spelt as one literal key that holds dots.
-            paths.extend((key, path) for path in inner if "." in path)
-        for path in list(paths):
-            # A branch has its item under ``item``, and often loads it into its state.
-            for place, step in enumerate(path):
-                if step == "[*]" and path[place + 1 :]:
-                    paths += [path[place + 1 :], ("item", *path[place + 1 :])]
-        self._paths: tuple[Path, ...] = tuple(dict.fromkeys(paths))
+        self._paths = paths_of(policy)
         self._secrets = Secrets((*policy.values, *secrets))
+        self._carried: Carried = {}
+        #: Names that patterns were tried on.
+        self._known: dict[str, bool] = {}
+        #: Rule sets as they may be seen, by id, with themselves.
+        self._rules: dict[int, tuple[RuleSet, RuleSet]] = {}
 
-    def knowing(self, secrets: Iterable[str]) -> Redactor:
-        """Give the same policy, made to know more secret texts.
+    def knowing(self, secrets: Iterable[str], carried: Carried | None = None) -> Redactor:
+        """Give the same policy, made to know more secret texts, and objects that carry secrets.
 
         Examples
         --------
@@ -171,7 +179,17 @@ class Redactor:
         for name in self.__slots__:
             setattr(more, name, getattr(self, name))
         more._secrets = self._secrets.with_more(secrets)
+        more._carried = {**self._carried, **(carried or {})}
+        more._rules = {}
         return more
+
+    def lesson(self) -> Lesson:
+        """Begin to learn what values hold under hidden names; `taught` ends it."""
+        return Lesson(self._named, self._paths)
+
+    def taught(self, lesson: Lesson) -> Redactor:
+        """Give the same policy, knowing what was learnt."""
+        return self.knowing(lesson.texts, lesson.carried)
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -181,8 +199,13 @@ class Redactor:
         return bool(self._secrets)
 
     @property
+    def secrets_known(self) -> int:
+        """How many different secret texts it looks for."""
+        return len(self._secrets)
+
+    @property
     def paths(self) -> tuple[Path, ...]:
-        """Every path of the policy, as steps."""
+        """Where the policy hides something, from the top of a state or an input."""
         return self._paths
 
     def hides_key(self, key: str) -> bool:
@@ -193,19 +216,36 @@ class Redactor:
             return True
         return "." in key and self._hides_path(key)
 
+    def names(self, key: str) -> bool:
+        """Say whether a name is hidden by itself, whatever it stands in."""
+        return self._named(key)
+
     def _named(self, key: str) -> bool:
-        return key in self._keys or any(pattern.search(key) for pattern in self._patterns)
+        if key in self._keys:
+            return True
+        if not self._patterns and "." not in key:
+            return False
+        found = self._known.get(key)
+        if found is None:
+            # Of a name with dots in it each part is one, too: rules read "conn.token".
+            parts = (key, *key.split(".")) if "." in key else (key,)
+            found = self._known[key] = any(
+                part in self._keys or any(one.search(part) for one in self._patterns)
+                for part in parts
+            )
+        return found
 
     def _hides_path(self, dotted: str) -> bool:
-        # A rule may read "conn.password": it is hidden when any of its parts is, or its path is.
         parts = tuple(dotted.split("."))
-        if any(self._named(part) for part in parts):
-            return True
-        return any(_matches(path[: len(parts)], parts[: len(path)]) for path in self._paths)
+        return any(leads_to(path, parts) for path in self._paths)
 
     def hides_emit(self, name: str) -> bool:
         """Say whether the payload of an event is hidden."""
         return any(pattern.search(name) for pattern in self._emits) or self.hides_key(name)
+
+    def occurrences(self, text: str) -> int:
+        """Count the secret texts in a text."""
+        return self._secrets.count(text) if self._secrets else 0
 
     # -- scrubbing -------------------------------------------------------------------------
 
@@ -223,30 +263,45 @@ class Redactor:
             return value
         return self.under(key, value, self._paths)
 
+    def item(self, key: str, item: Any) -> Any:
+        """Give the served form of an item of the list under a key, whichever item it is."""
+        if not self.active:
+            return item
+        ends, following = followed(self._paths, key)
+        now, following = item_paths(following, 0, any_item=True)
+        return PLACEHOLDER if ends or now or self._named(key) else self._whole(item, following)
+
     def under(self, key: str, value: Any, paths: Sequence[Path] = (), top: bool = False) -> Any:
         """Give the served form of what stands under a key, where paths go on from there.
 
         With ``top`` the paths of the policy apply inside it from their beginning too.
         """
-        if self._named(key):
+        ends, following = followed(paths, key)
+        if ends or self._named(key):
             return PLACEHOLDER
-        following = list(self._paths) if top else []
-        for path in paths:
-            if path[0] == key:
-                if len(path) == 1:
-                    return PLACEHOLDER
-                following.append(path[1:])
-        return self._whole(value, following)
+        return self._whole(value, [*self._paths, *following] if top else following)
 
     def text(self, text: str) -> str:
         """Hide secret texts inside a text."""
         return self._secrets.hide(text) if self._secrets else text
 
-    def texts(self, value: Any) -> Any:
+    def rules(self, rules: RuleSet) -> RuleSet:
+        """Give a rule set as it may be shown: limits of hidden keys hidden, its words scrubbed.
+
+        What comes back is for showing and is never judged with.
+        """
+        if not self.active:
+            return rules
+        found = self._rules.get(id(rules))
+        if found is None:
+            found = self._rules[id(rules)] = (rules, rules.served_by(self))
+        return found[1]
+
+    def texts(self, value: Any, *, ours: bool = True) -> Any:
         """Hide secret texts in plain data in a written form of ours.
 
-        The names of the form stay, and the words that say what something is: a secret that is
-        spelt like one of them must not make the form unreadable.
+        The names of the form stay, and with ``ours`` the words that say what something is: a
+        secret that is spelt like one of them must not make the form unreadable.
         """
         if not self._secrets:
             return value
@@ -256,13 +311,13 @@ class Redactor:
             return FrozenDict(
                 {
                     key if key in OUR_NAMES else self.texts(key): item
-                    if key in OUR_WORDS and isinstance(item, str)
-                    else self.texts(item)
+                    if ours and key in OUR_WORDS and isinstance(item, str)
+                    else self.texts(item, ours=ours)
                     for key, item in value.items()
                 }
             )
         if isinstance(value, list | tuple):
-            items = map(self.texts, value)
+            items = [self.texts(item, ours=ours) for item in value]
             return tuple(items) if isinstance(value, tuple) else FrozenList(items)
         return value
 
@@ -281,12 +336,18 @@ class Redactor:
         if isinstance(value, bytes | bytearray):
             return PLACEHOLDER if self._secrets.are_in_bytes(bytes(value)) else value
         if value.__class__ in ATOMS:
-            return PLACEHOLDER if self._is_secret_number(value) else value
+            return PLACEHOLDER if self._is_secret(value) else value
+        if self._carried:
+            known = self._carried.get(id(value))
+            if known is not None:
+                if () in known[1]:
+                    return PLACEHOLDER
+                paths = [*paths, *known[1]]
         if isinstance(value, Mapping):
             return self._mapping(value, paths)
         serve = getattr(value, "served_by", None)
         if isinstance(value, Immutable) and callable(serve):
-            return serve(self, paths)
+            return self.rules(value) if isinstance(value, RuleSet) else serve(self, paths)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             parts = zip(value._fields, value, strict=True)
             return type(value)(*(self._entry(name, item, paths) for name, item in parts))
@@ -294,17 +355,12 @@ class Redactor:
             items = [self._item(index, item, paths) for index, item in enumerate(value)]
             return tuple(items) if type(value) is tuple else FrozenList(items)
         if isinstance(value, set | frozenset):
-            return frozenset(_hashable(self._served(item, ())) for item in value)
+            return frozenset(_hashable(self._item(0, item, paths)) for item in value)
         return self._object(value, paths)
 
-    def _is_secret_number(self, value: Any) -> bool:
-        # A number is told by its digits: one that is a secret is hidden as the text would be.
-        return (
-            bool(self._secrets)
-            and isinstance(value, int | float | Decimal)
-            and not isinstance(value, bool)
-            and number_text(value) in self._secrets
-        )
+    def _is_secret(self, value: Any) -> bool:
+        # A number or a date is told by its text: one that is a secret is hidden as that would be.
+        return bool(self._secrets) and any(text in self._secrets for text in told(value))
 
     def _mapping(self, value: Mapping[Any, Any], paths: Sequence[Path]) -> FrozenDict:
         return FrozenDict(
@@ -319,7 +375,7 @@ class Redactor:
     def _object(self, value: Any, paths: Sequence[Path]) -> Any:
         # What can say itself as data is scrubbed as data; what cannot be looked into is hidden.
         if isinstance(value, Decision | Selection):
-            return type(value)(value.path, value.values, self)
+            return type(value)(value.path, value.raw_values, self)
         if isinstance(value, Enum):
             inner = self._served(value.value, ())
             return value if inner == value.value else inner
@@ -328,7 +384,7 @@ class Redactor:
             return self._served(plain, paths)
         if isinstance(value, int | float):
             return value
-        data = _as_data(value)
+        data = as_data(value)
         name = getattr(value, "name", None)
         if data is None or (isinstance(name, str) and self._named(name)):
             return PLACEHOLDER
@@ -337,15 +393,16 @@ class Redactor:
     def _entry(self, key: str, item: Any, paths: Sequence[Path]) -> Any:
         if self._named(key):
             return PLACEHOLDER
-        return self._further(item, (path[1:] for path in paths if path[0] == key))
+        if not paths:
+            return self._served(item, ())
+        ends, following = followed(paths, key)
+        return PLACEHOLDER if ends else self._served(item, following)
 
     def _item(self, index: int, item: Any, paths: Sequence[Path]) -> Any:
-        here = ("[*]", f"[{index}]")
-        return self._further(item, (path[1:] for path in paths if path[0] in here))
-
-    def _further(self, item: Any, paths: Iterable[Path]) -> Any:
-        following = list(paths)
-        return self._served(item, following) if all(following) else PLACEHOLDER
+        if not paths:
+            return self._served(item, ())
+        ends, following = item_paths(paths, index)
+        return PLACEHOLDER if ends else self._served(item, following)
 
     # -- learning --------------------------------------------------------------------------
 
@@ -356,70 +413,20 @@ class Redactor:
 
         With ``any_item`` a numbered path means every item of its list.
         """
-        found: set[str] = set()
+        lesson = self.lesson()
         if self.active:
-            with suppress(RecursionError):  # such a value is hidden whole when served
-                following = self._paths if paths is None else paths
-                found.update(self._learnt(value, following, False, any_item))
-        return found
-
-    def _learnt(
-        self, value: Any, paths: Sequence[Path], hidden: bool, any_item: bool
-    ) -> Iterator[str]:
-        if isinstance(value, str | bytes | bytearray) or value.__class__ in ATOMS:
-            told = _told(value) if hidden else ""
-            if len(told) >= MIN_SECRET:
-                yield told
-            return
-        entries = _entries(value)
-        if entries is not None:
-            for key, item in entries:
-                word = str(key)
-                now, rest = _followed(paths, word)
-                yield from self._learnt(item, rest, hidden or now or self._named(word), any_item)
-        elif isinstance(value, Immutable) and hasattr(value, "served_by"):
-            # Slots: what they hold was recorded when it came about; only a name hides more.
-            if hidden or paths:
-                yield from self._learnt([one.to_dict() for one in value], paths, hidden, any_item)  # type: ignore[attr-defined]
-        elif isinstance(value, Sequence | set | frozenset):
-            for index, item in enumerate(value):
-                here = [p for p in paths if p[0] in ("[*]", f"[{index}]") or any_item]
-                now = any(len(path) == 1 for path in here)
-                rest = [path[1:] for path in here if len(path) > 1]
-                yield from self._learnt(item, rest, hidden or now, any_item)
-        else:
-            data = _as_data(value)
-            if data is not None:
-                yield from self._learnt(data[0], paths, hidden, any_item)
+            lesson.take(value, self._paths if paths is None else paths, any_item=any_item)
+        return lesson.texts
 
 
-def _told(value: Any) -> str:
-    """Give the text by which a secret is told: its own, or the digits of a number."""
-    if isinstance(value, str):
-        return str(value.value) if isinstance(value, Enum) else value
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return number_text(value)
-    return ""
-
-
-def _entries(value: Any) -> Iterable[tuple[Any, Any]] | None:
-    """Give the named parts of a mapping or a named tuple; None for anything else."""
-    if isinstance(value, Mapping):
-        return value.items()
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return zip(value._fields, value, strict=True)
-    return None
-
-
-def _as_data(value: Any) -> tuple[Any] | None:
-    """Have an object say itself as data; None when it cannot, whatever a foreign object does."""
-    to_dict = getattr(value, "to_dict", None)
-    if not callable(to_dict):
-        return None
-    try:
-        return (to_dict("records") if hasattr(value, "columns") else to_dict(),)
-    except Exception:
-        return None
+def paths_of(policy: Redact) -> tuple[Path, ...]:
+    """Give every path a policy hides, those from inside a branch included."""
+    paths = [steps_of(path) for path in policy.paths]
+    for key, inner in (policy.fields or {}).items():
+        paths.extend((key, *steps_of(path)) for path in inner)
+    # A key spelt with dots is a path as well: which of both was meant cannot be told.
+    paths.extend(steps_of(key) for key in policy.keys if "." in key)
+    return spread(paths)
 
 
 def _hashable(value: Any) -> Any:
@@ -428,22 +435,6 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return PLACEHOLDER
     return value
-
-
-def _followed(paths: Sequence[Path], word: str) -> tuple[bool, list[Path]]:
-    here = [path for path in paths if path[0] == word]
-    return any(len(path) == 1 for path in here), [path[1:] for path in here if len(path) > 1]
-
-
-def _steps(path: str) -> Path:
-    return tuple(_STEP.findall(path))
-
-
-def _matches(path: Sequence[str], parts: Sequence[str]) -> bool:
-    return len(path) == len(parts) and all(
-        step in (part, f"[{part}]") or (step == "[*]" and part.isdigit())
-        for step, part in zip(path, parts, strict=True)
-    )
 
 
 __all__ = ["MIN_SECRET", "PLACEHOLDER", "Redact", "Redactor", "as_redact"]

@@ -18,11 +18,10 @@ from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
-from runbook_nb.record.log import STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
+from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
 from runbook_nb.record.rulebook import (
     PathReader,
     functions_in,
-    hider_of,
     read_functions,
     read_rule_sets,
 )
@@ -68,21 +67,29 @@ def read_log(data: Any, rules: Iterable[RuleSet] = ()) -> Log:
     >>> read_log(write_log(Log())).codes
     []
     """
-    return read_log_with(data, rules)[0]
+    return LogReader(data, rules).log
 
 
 def read_log_with(data: Any, rules: Iterable[RuleSet] = ()) -> tuple[Log, FrozenDict]:
-    """Read a log, and what was written beside it.
+    """Read a log, and the values that `write_log` wrote beside it.
 
     Raises
     ------
     LoadError
         Something in it is wrong; ``where`` says what.
+
+    Examples
+    --------
+    >>> from runbook_nb.record.written import write_log
+    >>> read_log_with(write_log(Log(), beside={"answer": (1, 2)}))[1]
+    {'answer': (1, 2)}
     """
-    try:
-        return _Reader(data, tuple(rules)).document()
-    except RecursionError:
-        raise bad_log("is nested too deeply", "the log") from None
+    reader = LogReader(data, rules)
+    beside = data.get("beside", {})
+    if not isinstance(beside, dict):
+        raise bad_log("is no mapping", "beside")
+    found = {name: reader.value(value, f"beside.{name}") for name, value in beside.items()}
+    return reader.log, FrozenDict(found)
 
 
 def bad_log(what: str, where: str) -> LoadError:
@@ -90,10 +97,34 @@ def bad_log(what: str, where: str) -> LoadError:
     return LoadError(f"the log is damaged: {where} {what}", where=where, fix=_FIX, code="bad_log")
 
 
-class _Reader:
-    """One log on its way out of JSON."""
+class LogReader:
+    """Reads a log, and values written beside it.
 
-    def __init__(self, data: Any, live: Sequence[RuleSet]) -> None:
+    Parameters
+    ----------
+    data : object
+    rules : iterable of RuleSet, optional
+        As for `read_log`.
+
+    Attributes
+    ----------
+    log : Log
+        Whole and checked.
+
+    Raises
+    ------
+    LoadError
+        Something in the log is wrong.
+
+    Examples
+    --------
+    >>> from runbook_nb.record.written import LogWriter
+    >>> reader = LogReader(LogWriter(Log()).log())
+    >>> reader.value({"$tuple": [1, 2]}, "answer")
+    (1, 2)
+    """
+
+    def __init__(self, data: Any, rules: Iterable[RuleSet] = ()) -> None:
         if not isinstance(data, dict) or data.get("format") != LOG_FORMAT:
             raise LoadError(
                 "this is no log this version can read",
@@ -101,71 +132,88 @@ class _Reader:
                 fix=f"its format should be {LOG_FORMAT!r}",
                 code="bad_log",
             )
-        self.data = data
-        self.live = live
         self.log = Log()
-        self.rule_sets: list[RuleSet] = []
-        self.paths = PathReader(())
-        self.hiders: list[Any] = []
-        self.widths: list[int] = []
-        self.fans: list[FanOut] = []
-        self.placed = 0
-        #: How deep each fan-out lies, and whose slots are looked at from where.
-        self.depths: list[int] = []
-        self.looks: list[Counter[int]] = []
-        self.here: Counter[int] = Counter()
-        self.reader = Untagger(
+        self._rule_sets: list[RuleSet] = []
+        self._paths = PathReader(())
+        self._stages: list[StageRef] = []
+        self._widths: list[int] = []
+        self._fans: list[FanOut] = []
+        self._placed = 0
+        #: How deep each fan-out lies; whose slots are looked at from each; those from here.
+        self._depths: list[int] = []
+        self._looks: list[Counter[int]] = []
+        self._here: Counter[int] = Counter()
+        self._reader = Untagger(
             {
-                "$missing": self.missing,
-                "$slots": self.slots,
-                "$slot": self.slot,
-                "$called": self.called,
-                "$decision": lambda parts: self.decision(Decision, parts),
-                "$selection": lambda parts: self.decision(Selection, parts),
-                "$rules": lambda number: self.rule_sets[_index(number, len(self.rule_sets))],
+                "$missing": self._missing,
+                "$slots": self._slots,
+                "$slot": self._slot,
+                "$called": self._called,
+                "$decision": lambda parts: self._decision(Decision, parts),
+                "$selection": lambda parts: self._decision(Selection, parts),
+                "$rules": lambda number: self._rule_sets[_index(number, len(self._rule_sets))],
             }
         )
+        try:
+            self._read_tables(data, tuple(rules))
+            self._read_tracks(data)
+        except RecursionError:
+            raise bad_log("is nested too deeply", "the log") from None
 
-    def document(self) -> tuple[Log, FrozenDict]:
-        data, log = self.data, self.log
+    def value(self, data: Any, where: str) -> Any:
+        """Read a value that was written beside the log.
+
+        Raises
+        ------
+        LoadError
+            It is none.
+        """
+        return self._guarded(where, lambda: self._reader.apart(data))
+
+    def _read_tables(self, data: Mapping[str, Any], live: Sequence[RuleSet]) -> None:
+        log = self.log
         functions = read_functions(data.get("functions"))
-        self.rule_sets = read_rule_sets(data.get("rules"), functions, self.live)
-        self.paths = PathReader(self.rule_sets)
-        self.hiders = [hider_of(rules) for rules in self.rule_sets]
-        stages = [self.stage(entry, n) for n, entry in enumerate(self.list_of(data, "stages"))]
-        for number, entry in enumerate(self.list_of(data, "codes")):
-            code = self.code(entry, stages, f"codes[{number}]")
+        self._rule_sets = read_rule_sets(data.get("rules"), functions, live)
+        self._paths = PathReader(self._rule_sets)
+        self._stages = [
+            self._stage(entry, n) for n, entry in enumerate(self._list_of(data, "stages"))
+        ]
+        for number, entry in enumerate(self._list_of(data, "codes")):
+            code = self._code(entry, f"codes[{number}]")
             log._numbers.setdefault(code, number)
             log.codes.append(code)
-        for number, entry in enumerate(self.list_of(data, "shapes")):
-            codes = self.track(entry, f"shapes[{number}]")
+        for number, entry in enumerate(self._list_of(data, "shapes")):
+            codes = self._track(entry, f"shapes[{number}]")
             log._shape_numbers.setdefault(codes, number)
             log.shapes.append(Shape(number, codes))
-            self.widths.append(log_width(log, codes))
-        root = self.mapping_of(data, "root")
-        entries = self.list_of(data, "fan_outs")
-        self.fans = [self.shell(entry, stages, n) for n, entry in enumerate(entries)]
-        log.root.codes.extend(self.track(root.get("codes"), "root.codes"))
+            self._widths.append(log.width_of(codes))
+
+    def _read_tracks(self, data: Mapping[str, Any]) -> None:
+        log, root = self.log, data.get("root")
+        if not isinstance(root, dict):
+            raise bad_log("is no mapping", "root")
+        entries = self._list_of(data, "fan_outs")
+        self._fans = [self._shell(entry, n) for n, entry in enumerate(entries)]
+        log.root.codes.extend(self._track(root.get("codes"), "root.codes"))
         columns = root_columns(log, log.root.codes)
-        log.root.values.extend(self.columns(columns, root, "root", -1))
+        log.root.values.extend(self._columns(columns, root, "root", -1))
         for number, entry in enumerate(entries):
-            self.fill(self.fans[number], entry, number)
-        if self.placed != len(self.fans):
+            self._fill(self._fans[number], entry, number)
+        if self._placed != len(self._fans):
             raise bad_log("holds fan-outs that no track ran", "fan_outs")
-        more = self.beside()
-        self.guarded("the log", self.reader.check)
-        self.check_looks()
-        return log, more
+        self._here = Counter()  # whatever is beside the log lies in no fan-out
+        self._guarded("the log", self._reader.check)
+        self._check_looks()
 
     # -- tables
 
-    def stage(self, entry: Any, number: int) -> StageRef:
+    def _stage(self, entry: Any, number: int) -> StageRef:
         where = f"stages[{number}]"
         if not isinstance(entry, list) or not 3 <= len(entry) <= 4:
             raise bad_log("is no written stage", where)
-        return StageRef(*(self.text(part, where) for part in entry))
+        return StageRef(*(self._text(part, where) for part in entry))
 
-    def code(self, entry: Any, stages: Sequence[StageRef], where: str) -> Code:
+    def _code(self, entry: Any, where: str) -> Code:
         if not isinstance(entry, list) or not 2 <= len(entry) <= 4:
             raise bad_log("is no written code", where)
         kind, stage, key, path = (*entry, None, None)[:4]
@@ -179,11 +227,11 @@ class _Reader:
         if path is not None:
             if not isinstance(path, list) or not 2 <= len(path) <= 3:
                 raise bad_log("is no written decision", where)
-            found = self.log.same_path(self.paths.read(path[0], path[1], len(path) == 3, where))
-        ref = stages[_at(stage, len(stages), where)]
-        return Code(kind, ref, None if key is None else self.text(key, where), found)
+            found = self.log.same_path(self._paths.read(path[0], path[1], len(path) == 3, where))
+        ref = self._stages[_at(stage, len(self._stages), where)]
+        return Code(kind, ref, None if key is None else self._text(key, where), found)
 
-    def track(self, entry: Any, where: str) -> tuple[int, ...]:
+    def _track(self, entry: Any, where: str) -> tuple[int, ...]:
         known = len(self.log.codes)
         if not isinstance(entry, list):
             raise bad_log("is no list of codes", where)
@@ -194,17 +242,17 @@ class _Reader:
 
     # -- values
 
-    def columns(
+    def _columns(
         self, columns: Iterator[Column], entry: Mapping[str, Any], where: str, inside: int
     ) -> list[Any]:
         """Give the values of a track, or of the branches of a fan-out, each where it belongs."""
-        written = self.list_of(entry, "values", where)
+        written = self._list_of(entry, "values", where)
         read: list[tuple[list[int], Sequence[Any]]] = []
         for column in columns:
             place = f"{where}.values[{len(read)}]"
             if len(read) == len(written):
                 raise bad_log("is not there", place)
-            read.append((column.places, self.column(column, written[len(read)], place, inside)))
+            read.append((column.places, self._column(column, written[len(read)], place, inside)))
         if len(read) < len(written):
             raise bad_log("has more values than its codes record", where)
         # Only now is room made for them: every place has its value.
@@ -214,27 +262,27 @@ class _Reader:
                 values[at] = value
         return values
 
-    def column(self, column: Column, data: Any, where: str, inside: int) -> Sequence[Any]:
+    def _column(self, column: Column, data: Any, where: str, inside: int) -> Sequence[Any]:
         if column.code.kind == "fan_out":
-            return self.place(data, len(column.places), where, inside)
-        found: list[Any] = self.guarded(where, lambda: self.reader.rows(data))
+            return self._place(data, len(column.places), where, inside)
+        found: list[Any] = self._guarded(where, lambda: self._reader.rows(data))
         check_column(column, found, where)
         return found
 
-    def place(self, data: Any, count: int, where: str, inside: int) -> list[FanOut]:
+    def _place(self, data: Any, count: int, where: str, inside: int) -> list[FanOut]:
         """Give the fan-outs of a column: those after all that were placed before."""
-        if type(data) is not int or data != self.placed or data + count > len(self.fans):
+        if type(data) is not int or data != self._placed or data + count > len(self._fans):
             raise bad_log("is not the next fan-out", where)
-        depth = 0 if inside < 0 else self.depths[inside] + 1
+        depth = 0 if inside < 0 else self._depths[inside] + 1
         if depth > MOST_NESTED:
             raise bad_log(f"lies inside more than {MOST_NESTED} others", where)
-        self.placed += count
-        self.depths += [depth] * count
-        for number in range(data, self.placed):
-            self.here[number] += 1
-        return self.fans[data : self.placed]
+        self._placed += count
+        self._depths += [depth] * count
+        for number in range(data, self._placed):
+            self._here[number] += 1
+        return self._fans[data : self._placed]
 
-    def shell(self, entry: Any, stages: Sequence[StageRef], number: int) -> FanOut:
+    def _shell(self, entry: Any, number: int) -> FanOut:
         """Make a fan-out without items and values."""
         where = f"fan_outs[{number}]"
         if not isinstance(entry, dict):
@@ -243,48 +291,56 @@ class _Reader:
         into, subject = entry.get("into"), entry.get("subject")
         if type(cap) is not int or cap < 0 or type(execution) is not int or execution < -1:
             raise bad_log("has a cap or an execution that is none", where)
+        form = entry.get("form", "fan_out")
+        if form not in FORMS:
+            raise bad_log("has a form that is none", where)
         return FanOut(
             self.log,
-            stages[_at(entry.get("stage"), len(stages), where)],
+            self._stages[_at(entry.get("stage"), len(self._stages), where)],
             (),
             cap=cap,
-            into=None if into is None else self.text(into, where),  # type: ignore[arg-type]
-            subject=None if subject is None else self.text(subject, where),
+            into=None if into is None else self._text(into, where),
+            subject=None if subject is None else self._text(subject, where),
             execution=execution,
+            form=form,
         )
 
-    def fill(self, fan: FanOut, entry: Mapping[str, Any], number: int) -> None:
+    def _fill(self, fan: FanOut, entry: Mapping[str, Any], number: int) -> None:
         """Read the items and the branches of a fan-out."""
         where = f"fan_outs[{number}]"
-        if number >= self.placed:
+        if number >= self._placed:
             raise bad_log("is run by no track before it", where)
-        self.here = Counter()
-        items = self.read(f"{where}.items", entry.get("items"))
+        self._here = Counter()
+        items = self._read(f"{where}.items", entry.get("items"))
         if not isinstance(items, list | tuple | Slots):
             raise bad_log("are no list", f"{where}.items")
         size = len(items)
         fan.items = items
-        statuses = self.runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
-        shapes = self.runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
+        statuses = self._runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
+        shapes = self._runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
         fan.statuses = bytearray(statuses)
         fan.shapes = array("i", shapes)
         fan.offsets = array("q", [0]) * size
+        if entry.get("bases") is not None:
+            fan.bases = array("q", self._runs(entry["bases"], size, range(2**48), where))
+        if not fan.is_fan_out and not all(isinstance(item, str) for item in items):
+            raise bad_log("are no ids of children", f"{where}.items")
         end = 0
         for index, shape in enumerate(shapes):
             if shape >= 0:
                 fan.offsets[index] = end
-                end += self.widths[shape]
-        self.notes(fan, entry.get("notes", []), where)
-        fan.values = self.columns(fan_columns(self.log, fan), entry, where, number)
-        self.looks.append(self.here)
+                end += self._widths[shape]
+        self._notes(fan, entry.get("notes", []), where)
+        fan.values = self._columns(fan_columns(self.log, fan), entry, where, number)
+        self._looks.append(self._here)
 
-    def notes(self, fan: FanOut, entry: Any, where: str) -> None:
+    def _notes(self, fan: FanOut, entry: Any, where: str) -> None:
         for note in entry if isinstance(entry, list) else [None]:
             if not isinstance(note, list) or len(note) != 2:
                 raise bad_log("has notes that are none", where)
-            fan.notes[_at(note[0], len(fan), where)] = self.text(note[1], where)
+            fan.notes[_at(note[0], len(fan), where)] = self._text(note[1], where)
 
-    def runs(self, entry: Any, size: int, allowed: range, where: str) -> list[int]:
+    def _runs(self, entry: Any, size: int, allowed: range, where: str) -> list[int]:
         found: list[int] = []
         numbers = entry if isinstance(entry, list) else [None]
         for value, times in zip(numbers[::2], numbers[1::2], strict=False):
@@ -297,29 +353,19 @@ class _Reader:
             raise bad_log(f"does not say what became of its {size} items", where)
         return found
 
-    def beside(self) -> FrozenDict:
-        self.here = Counter()  # whatever is beside the log lies in no fan-out
-        found: dict[str, Any] = {}
-        for entry in self.list_of({"beside": [], **self.data}, "beside"):
-            if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str):
-                raise bad_log("is no name with a value", "beside")
-            name, data = entry
-            found[name] = self.read(name, data)
-        return FrozenDict(found)
-
     # -- values of the record's and the rules' own classes
 
-    def missing(self, content: Any) -> Any:
+    def _missing(self, content: Any) -> Any:
         if content is not True:
             raise ValueError("what is missing says true")
         return MISSING
 
-    def slots(self, number: Any) -> Slots:
-        fan = self.fans[_index(number, len(self.fans))]
-        self.here[number] += 1
+    def _slots(self, number: Any) -> Slots:
+        fan = self._fans[_index(number, len(self._fans))]
+        self._here[number] += 1
         return Slots(fan)
 
-    def slot(self, parts: Any) -> Slot:
+    def _slot(self, parts: Any) -> Slot:
         index, item, status, value, *texts = _listed(parts, 7)
         if type(index) is not int or status not in STATUS_WORDS:
             raise ValueError("a slot has a number and a status")
@@ -327,7 +373,7 @@ class _Reader:
             raise ValueError("the words of a slot are texts")
         return Slot(index, item, status, value, *texts)
 
-    def called(self, parts: Any) -> FunctionRecord:
+    def _called(self, parts: Any) -> FunctionRecord:
         if not isinstance(parts, list) or len(parts) < 3 or len(parts) % 2 == 0:
             raise ValueError("the record of a function has a result and what was read")
         returned, error, error_type, *read = parts
@@ -340,41 +386,35 @@ class _Reader:
             tuple(zip(keys, read[1::2], strict=True)), returned, error, error_type
         )
 
-    def decision(self, cls: Any, parts: Any) -> Decision | Selection:
+    def _decision(self, cls: Any, parts: Any) -> Decision | Selection:
         if not isinstance(parts, list) or len(parts) < 3:
             raise ValueError("a decision has rules, outcomes and values")
         number, outcomes, selecting, *values = parts
-        path = self.paths.read(number, outcomes, selecting, "a decision")
+        path = self._paths.read(number, outcomes, selecting, "a decision")
         if len(values) != len(path.codes):
             raise ValueError("a decision has a value for each outcome")
         check_records(path, values, "a decision")
-        found: Decision | Selection = cls(path, tuple(values), self.hiders[number])
+        found: Decision | Selection = cls(path, tuple(values))
         return found
 
     # -- asking
 
-    def text(self, data: Any, where: str) -> str:
-        found = self.guarded(where, lambda: self.reader.bare(data))
+    def _text(self, data: Any, where: str) -> str:
+        found = self._guarded(where, lambda: self._reader.bare(data))
         if not isinstance(found, str):
             raise bad_log("has something that should be a text", where)
         return found
 
-    def list_of(self, data: Mapping[str, Any], name: str, where: str = "") -> list[Any]:
+    def _list_of(self, data: Mapping[str, Any], name: str, where: str = "") -> list[Any]:
         found = data.get(name)
         if not isinstance(found, list):
             raise bad_log("is no list", f"{where}.{name}" if where else name)
         return found
 
-    def mapping_of(self, data: Mapping[str, Any], name: str) -> dict[str, Any]:
-        found = data.get(name)
-        if not isinstance(found, dict):
-            raise bad_log("is no mapping", name)
-        return found
+    def _read(self, where: str, data: Any) -> Any:
+        return self._guarded(where, lambda: self._reader.read(data))
 
-    def read(self, where: str, data: Any) -> Any:
-        return self.guarded(where, lambda: self.reader.read(data))
-
-    def guarded(self, where: str, read: Callable[[], Any]) -> Any:
+    def _guarded(self, where: str, read: Callable[[], Any]) -> Any:
         try:
             return read()
         except TagError as error:
@@ -389,14 +429,14 @@ class _Reader:
                 raise
             raise bad_log(f"holds what is none: {error}", where) from error
 
-    def check_looks(self) -> None:
+    def _check_looks(self) -> None:
         """Refuse slots that would show themselves, and those that would show too much.
 
         Slots are made of what their fan-out holds, which may be slots again. In a run they lead
         from later to earlier fan-outs, and to inner ones.
         """
-        waiting = [0] * len(self.looks)
-        for look in self.looks:
+        waiting = [0] * len(self._looks)
+        for look in self._looks:
             for number in look:
                 waiting[number] += 1
         ready = [number for number, count in enumerate(waiting) if not count]
@@ -404,25 +444,20 @@ class _Reader:
         while ready:
             number = ready.pop()
             order.append(number)
-            for inner in self.looks[number]:
+            for inner in self._looks[number]:
                 waiting[inner] -= 1
                 if not waiting[inner]:
                     ready.append(inner)
-        if len(order) < len(self.looks):
+        if len(order) < len(self._looks):
             raise bad_log("holds slots that would hold themselves", "fan_outs")
-        sizes = [0] * len(self.looks)
+        sizes = [0] * len(self._looks)
         for number in reversed(order):
-            own = len(self.fans[number].values) + len(self.fans[number].items)
+            own = len(self._fans[number].values) + len(self._fans[number].items)
             sizes[number] = own + sum(
-                times * sizes[inner] for inner, times in self.looks[number].items()
+                times * sizes[inner] for inner, times in self._looks[number].items()
             )
             if sizes[number] > MOST_PARTS:
                 raise bad_log(f"shows more than {MOST_PARTS:,} values", f"fan_outs[{number}]")
-
-
-def log_width(log: Log, codes: Iterable[int]) -> int:
-    """Say how many values go with a sequence of codes."""
-    return sum(log.width(log.codes[number]) for number in codes)
 
 
 # -- what a value of a kind must be --------------------------------------------------------
@@ -468,8 +503,10 @@ _FITS: Final[dict[str, Callable[[Any], bool]]] = {
         and _is_error(value.get("error"))
     ),
     "pause": lambda value: isinstance(value, Mapping) and {"reason", "expects"} <= value.keys(),
-    "enter": lambda value: isinstance(value, Mapping),
-    "streamed": lambda value: isinstance(value, Mapping),
+    "enter": lambda value: isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
+    "streamed": lambda value: (
+        isinstance(value, Mapping) and {"stream", "tokens", "complete"} <= value.keys()
+    ),
     "loop": lambda value: type(value) is int,
     "choices": lambda value: isinstance(value, list | tuple),
 }

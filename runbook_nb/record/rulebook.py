@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from runbook_nb._frozen import Immutable, thaw
+from runbook_nb._frozen import thaw
 from runbook_nb._json import encode
 from runbook_nb._tagged import Tagger
 from runbook_nb._text import MISSING
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError, NotCarried, RunbookError
 from runbook_nb.rules import written
-from runbook_nb.rules.decision import Hider, shown
+from runbook_nb.rules.decision import shown
 from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
+from runbook_nb.rules.hiding import Hider, hidden_limit, shown_rules
 from runbook_nb.rules.kinds import ERROR, NO, YES
-from runbook_nb.rules.model import Default, Unreadable
 from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.plan import path_for, when_of
 from runbook_nb.rules.ruleset import RuleSet, qualified_name
@@ -74,54 +74,15 @@ class ServedRules(RuleSet):
     """A rule set as a policy let it be seen: limits of hidden keys are not in it.
 
     It bears the digest of the rules that judged.
-
-    Attributes
-    ----------
-    hidden : frozenset of str
-        The keys whose values and limits were taken out.
     """
 
-    __slots__ = ("hidden",)
-    hidden: frozenset[str]
+    __slots__ = ("_hidden",)
+    _hidden: frozenset[str]
 
-
-class HiddenKeys(Immutable):
-    """Stands for the policy in a copy: knows which keys are hidden, and no secret.
-
-    Examples
-    --------
-    >>> HiddenKeys(frozenset({"token"})).hides_key("token")
-    True
-    """
-
-    __slots__ = ("_keys",)
-
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys
-
-    def hides_key(self, key: str, /) -> bool:
-        """Whether the value of a key was taken out."""
-        return key in self._keys
-
-    def scrub(self, value: Any, /) -> Any:
-        """Give the value: secret texts were taken out when it was written."""
-        return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (HiddenKeys, (self._keys,))
-
-
-def hider_of(rules: RuleSet) -> HiddenKeys | None:
-    """Give what hides the keys of rules that were read back; None where nothing is hidden.
-
-    Examples
-    --------
-    >>> from runbook_nb.rules import Rule
-    >>> hider_of(RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")])) is None
-    True
-    """
-    hidden = getattr(rules, "hidden", None)
-    return HiddenKeys(hidden) if hidden else None
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The keys whose values and limits were taken out."""
+        return getattr(self, "_hidden", frozenset())
 
 
 def is_selecting(path: DecisionPath) -> bool:
@@ -139,20 +100,6 @@ def functions_in(path: DecisionPath) -> frozenset[int]:
 # -- writing -------------------------------------------------------------------------------
 
 
-class _Entry:
-    """One rule set, as it will be written."""
-
-    __slots__ = ("content", "digest", "held", "hidden", "served")
-
-    def __init__(self, *held: Any) -> None:
-        #: Keeps the identities it is found by its own.
-        self.held = held
-        self.digest: str | None = None
-        self.content: Any = None
-        self.hidden: set[str] = set()
-        self.served = False
-
-
 class Rulebook:
     """Collects the rule sets of a log while it is written.
 
@@ -164,17 +111,22 @@ class Rulebook:
 
     def __init__(self, text: Callable[[str], str] = str) -> None:
         self._text = text
-        self._entries: list[_Entry] = []
+        #: The rule sets and the names of their functions, as they are written; both may grow.
+        self.sets: list[dict[str, Any]] = []
+        self.functions: list[list[str]] = []
         self._numbers: dict[tuple[int, int], int] = {}
-        self._functions: list[Any] = []
+        self._called: list[Any] = []
+        #: Keeps the identities that rule sets are found by their own.
+        self._held: list[Any] = []
         self._keys: dict[DecisionPath, list[str | None]] = {}
 
     def number(self, rules: RuleSet, hide: Hider | None = None) -> int:
         """Give the number of a rule set as seen under a policy."""
         found = self._numbers.get((id(rules), id(hide)))
         if found is None:
-            found = self._numbers[id(rules), id(hide)] = len(self._entries)
-            self._entries.append(self._entry(rules, hide))
+            found = self._numbers[id(rules), id(hide)] = len(self.sets)
+            self._held.append((rules, hide))
+            self.sets.append(self._entry(rules, hide))
         return found
 
     def path(self, path: DecisionPath, hide: Hider | None = None) -> list[Any]:
@@ -214,7 +166,9 @@ class Rulebook:
 
     def _record(self, path: DecisionPath, record: FunctionRecord, hide: Hider) -> FunctionRecord:
         hidden = {self._text(key) for key, _ in record.inputs if hide.hides_key(key)}
-        self._entries[self.number(path.rules, hide)].hidden |= hidden
+        if hidden:
+            entry = self.sets[self.number(path.rules, hide)]
+            entry["hidden"] = sorted(hidden.union(entry.get("hidden", ())))
         inputs = tuple(
             (self._text(key), REDACTED if hide.hides_key(key) else _scrubbed(value, hide))
             for key, value in record.inputs
@@ -228,41 +182,33 @@ class Rulebook:
         kind = None if record.error_type is None else self._text(record.error_type)
         return FunctionRecord(inputs, returned, error, kind)
 
-    def _entry(self, rules: RuleSet, hide: Hider | None) -> _Entry:
-        entry = _Entry(rules, hide)
+    def _entry(self, rules: RuleSet, hide: Hider | None) -> dict[str, Any]:
+        entry: dict[str, Any] = {"digest": None}
         with suppress(RunbookError):  # a limit no file can hold: such rules are like no others
-            entry.digest = rules._digest if isinstance(rules, ServedRules) else rules.digest
+            entry["digest"] = rules._digest if isinstance(rules, ServedRules) else rules.digest
         document = rules._document(by_name=True)
-        entry.served = isinstance(rules, ServedRules)
-        if isinstance(rules, ServedRules):
-            entry.hidden |= rules.hidden
+        hidden = set(rules.hidden)
+        served = isinstance(rules, ServedRules)
         if hide is not None:
-            seen, hidden = hidden_document(rules, hide, self._text)
-            entry.hidden |= hidden
-            entry.served = entry.served or bool(hidden) or _text_of(seen) != _text_of(document)
+            seen, more = hidden_document(rules, hide, self._text)
+            hidden |= more
+            served = served or bool(more) or _text_of(seen) != _text_of(document)
             document = seen
         for rule, written_rule in zip(rules.rules, document["rules"], strict=True):
             if not rule.is_filter:
                 written_rule["when"] = {"$function": self._function(rule.when)}
-        entry.content = Tagger(refer=False).write(document)
+        entry["content"] = Tagger(refer=False).write(document)
+        if served:
+            entry["hidden"] = sorted(hidden)
         return entry
 
     def _function(self, function: Any) -> int:
-        for number, known in enumerate(self._functions):
+        for number, known in enumerate(self._called):
             if known is function:
                 return number
-        self._functions.append(function)
-        return len(self._functions) - 1
-
-    def written(self) -> tuple[list[Any], list[Any]]:
-        """Give the rule sets and the names of their functions."""
-        sets: list[Any] = []
-        for entry in self._entries:
-            sets.append({"digest": entry.digest, "content": entry.content})
-            if entry.served:
-                sets[-1]["hidden"] = sorted(entry.hidden)
-        text = self._text
-        return sets, [[text(qualified_name(one)), text(_name(one))] for one in self._functions]
+        self._called.append(function)
+        self.functions.append([self._text(qualified_name(function)), self._text(_name(function))])
+        return len(self._called) - 1
 
 
 def _name(function: Any) -> str:
@@ -285,12 +231,11 @@ def hidden_document(
 ) -> tuple[dict[str, Any], set[str]]:
     """Write a rule set as a policy lets it be seen, and give the keys that are hidden in it.
 
-    What is left of it is still a rule set: a limit that is partly hidden and would make it none is
-    hidden whole.
+    What is left of it is still a rule set with as many conditions: a limit that is partly hidden
+    and would make it none is hidden whole, and keys that look alike stay several.
     """
-    document = rules._document(by_name=True)
+    document = shown_rules(rules, hide)._document(by_name=True)
     hidden: set[str] = set()
-    document["name"], document["version"] = text(rules.name), text(rules.version)
     for part, key, entries in (
         ("rules", "when", rules.rules),
         ("outside", "where", rules.outside),
@@ -299,22 +244,6 @@ def hidden_document(
             conditions = getattr(entry, key)
             if isinstance(conditions, Mapping):
                 seen[key] = written.write_when(_hidden_when(conditions, hide, text, hidden))
-    for rule, seen in zip(rules.rules, document["rules"], strict=True):
-        seen["then"] = text(rule.then)
-        if rule.label is not None:
-            seen["label"] = str(hide.scrub(rule.label))
-        if isinstance(rule.unit, Mapping):
-            seen["unit"] = {text(name): text(unit) for name, unit in rule.unit.items()}
-        elif rule.unit is not None:
-            seen["unit"] = text(rule.unit)
-    for outside, seen in zip(rules.outside, document.get("outside", ()), strict=True):
-        seen["what"], seen["why"] = str(hide.scrub(outside.what)), str(hide.scrub(outside.why))
-    for name in ("default", "unreadable"):
-        way = getattr(rules, name)
-        if isinstance(way, Default | Unreadable):
-            document[name]["branch"] = text(way.branch)
-            if way.label:
-                document[name]["label"] = str(hide.scrub(way.label))
     return document, hidden
 
 
@@ -332,20 +261,18 @@ def _hidden_when(
         if hide.hides_key(key):
             hidden.add(name)
         found[name] = {
-            op: _hidden_limit(op, limit, hide.hides_key(key), hide) for op, limit in ops.items()
+            op: hidden_limit(op, limit) if hide.hides_key(key) else _scrubbed_limit(op, limit, hide)
+            for op, limit in ops.items()
         }
     return found
 
 
-def _hidden_limit(op: str, limit: Any, hidden: bool, hide: Hider) -> Any:
+def _scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
     if op in PRESENCE:
         return limit
-    seen = limit if hidden else hide.scrub(limit)
-    if not hidden and (seen == limit or op not in ("between", "matches", "starts_with")):
-        return seen
-    if op == "between":
-        return [REDACTED, REDACTED]
-    return [REDACTED] if op in ("in", "not_in") else REDACTED
+    seen = hide.scrub(limit)
+    # Half a pattern, or one end of a range, is a limit no longer.
+    return hidden_limit(op, limit) if seen != limit and op in ("between", "matches") else seen
 
 
 # -- reading -------------------------------------------------------------------------------
@@ -405,7 +332,7 @@ def _rule_set(
     except (RunbookError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise _damaged(f"cannot be read: {error}", where) from error
     if isinstance(made, ServedRules):
-        object.__setattr__(made, "hidden", frozenset(hidden or ()))
+        object.__setattr__(made, "_hidden", frozenset(hidden or ()))
         object.__setattr__(made, "_digest", digest)
         return made
     said = _text_of(made._document(by_name=True))

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, handed_out
-from runbook_nb._text import counted, did_you_mean
+from runbook_nb._text import MISSING, counted, did_you_mean
 from runbook_nb._view import Card
 from runbook_nb.errors import NoSuchFanOut
+from runbook_nb.record.contents import contents_of, marked_keys
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
-from runbook_nb.record.log import WIDTHS, Event, FanOut, Log, Track
+from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.redact import Redact, Redactor
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.structure import Structure
@@ -25,8 +26,13 @@ from runbook_nb.record.walk import RecordedDecision, Walk
 if TYPE_CHECKING:
     from runbook_nb.record.checkpoint import Resumed
     from runbook_nb.record.commits import Commit
+    from runbook_nb.record.learning import Lesson
     from runbook_nb.record.recording import Recording
+    from runbook_nb.record.redaction import RedactionReport
     from runbook_nb.record.slots import Slots
+
+#: Views that are kept once they were made.
+_SERVED: Final = ("args", "initial", "state", "output", "walk", "fan_outs", "redaction")
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
@@ -57,6 +63,7 @@ class Run(Renderable):
         log: Log,
         raw_state: dict[str, Any],
         raw_result: Any,
+        raw_output: Any = MISSING,
         structure: Structure,
         policy: Redact | None = None,
         error: FrozenDict | None = None,
@@ -73,64 +80,67 @@ class Run(Renderable):
         self._log = log
         self._state = FrozenDict(raw_state)
         self._result = raw_result
+        self._output = raw_output
         self._error = error
         self._pause = pause
         self._ended_at = ended_at
         self._initial = FrozenDict() if initial is None else initial
         self._resumable = resumable
+        self._unredacted = False
 
     # -- served views ----------------------------------------------------------------------
 
     @cached_property
     def redactor(self) -> Redactor:
-        """The run's policy, knowing every secret text the run met under a hidden name."""
-        plain = Redactor(self.policy)
+        """The run's policy, knowing every secret the run met under a hidden name."""
+        plain = Redactor(self.policy, marked=marked_keys(self._log))
         if not plain.active:
             return plain
-        secrets = plain.secrets_in(self._args)
-        for state, any_item in self._states():
-            secrets |= plain.secrets_in(state, any_item=any_item)
-        return Redactor(self.policy, secrets)
+        lesson = plain.lesson()
+        for held in contents_of(self):
+            paths = plain.paths if held.top else ()
+            lesson.take(held.value, paths, any_item=held.any_item)
+        return plain.taught(lesson)
 
-    def _states(self) -> Iterator[tuple[Any, bool]]:
-        """Every value that was ever written, emitted, given or asked, under its key, every item.
+    @cached_property
+    def redaction(self) -> RedactionReport:
+        """What is hidden in the views of this run and where it was met; never what it is.
 
-        With each: whether it is one item of a list that stands for all of them.
+        It names parts of the policy that met nothing, and says so where there is no policy.
         """
-        yield self._initial, False
-        yield self._state, False
-        for loose in (self._result, self._pause):
-            if loose is not None:
-                yield loose, False
-        tracks: list[Track | FanOut] = [self._log.root]
-        while tracks:
-            track = tracks.pop()
-            if isinstance(track, Track):
-                yield from self._values_in(track.codes, track.values, 0, tracks)
-                continue
-            for item in track.items:
-                yield FrozenDict(item=item), False
-                if isinstance(item, Mapping):
-                    yield item, False
-            for index, shape in track.begun():
-                yield from self._values_in(shape.codes, track.values, track.offsets[index], tracks)
+        from runbook_nb.record.redaction import report_of
 
-    def _values_in(
-        self, codes: Any, values: Any, offset: int, tracks: list[Track | FanOut]
-    ) -> Iterator[tuple[Any, bool]]:
-        for event in self._log.events(codes):
-            kind, key = event.code.kind, event.code.key
-            value: Any = None if event.code.path is not None else _value_at(values, offset, event)
-            if kind == "fan_out":
-                tracks.append(value)
-            elif kind == "enter":
-                yield value, False
-            elif kind in ("write", "update", "emit"):
-                yield {key: value}, False
-            elif kind == "append":
-                yield {key: (value,)}, True
-            elif kind in ("result", "choice", "choices", "pause", "resume", "streamed"):
-                yield value, False
+        return report_of(self, unredacted=self._unredacted)
+
+    def unredacted(self) -> Run:
+        """Give this run with nothing hidden, for those who may see everything.
+
+        It is the only way to views that hide nothing, and says so wherever it is shown. A run
+        without policy and marked keys comes back as it is.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> chart = flow_chart("c", lambda s: s.set("token", "tk-48151623"), id="a").build()
+        >>> run = chart.run_sync(redact={"keys": ["token"]})
+        >>> run.state, run.unredacted().state
+        ({'token': '[REDACTED]'}, {'token': 'tk-48151623'})
+        """
+        if not self.redactor.active:
+            return self
+        made = object.__new__(type(self))
+        made.__dict__.update(
+            {name: value for name, value in self.__dict__.items() if name not in _SERVED}
+        )
+        made.policy = None
+        made._unredacted = True
+        made.redactor = Redactor(None)
+        return made
+
+    @property
+    def is_unredacted(self) -> bool:
+        """Whether this is a view that was asked to hide nothing."""
+        return self._unredacted
 
     @property
     def name(self) -> str:
@@ -169,10 +179,25 @@ class Run(Renderable):
             return self.redactor.served(self._result)
         return self.redactor.scrub(self._result)
 
+    @cached_property
+    def output(self) -> Any:
+        """What the run gives, served: what its chart makes of the final state, else the state.
+
+        None unless the run ended ``ok``.
+        """
+        if self.status != "ok":
+            return None
+        if self._output is MISSING:
+            return self.state
+        if isinstance(self._output, Mapping):
+            given = {key: handed_out(value) for key, value in self._output.items()}
+            return self.redactor.served(FrozenDict(given))
+        return self.redactor.scrub(handed_out(self._output))
+
     @property
     def error(self) -> Mapping[str, Any] | None:
         """The error that ended the run, as name, message, code and causes; None when none did."""
-        return None if self._error is None else self.redactor.texts(self._error)
+        return None if self._error is None else self.redactor.texts(self._error, ours=False)
 
     @property
     def pause(self) -> Mapping[str, Any] | None:
@@ -214,7 +239,7 @@ class Run(Renderable):
     @cached_property
     def fan_outs(self) -> tuple[FanOutCounts, ...]:
         """How the items of every fan-out of the root chart ended, in the order they ran."""
-        return tuple(count_fan_out(fan) for fan in self._log.fan_outs())
+        return tuple(count_fan_out(fan).served_by(self.redactor) for fan in self._log.fan_outs())
 
     def slots(self, stage_id: str) -> Slots:
         """Give the slots of a fan-out by its stage id; the last execution of it.
@@ -228,17 +253,17 @@ class Run(Renderable):
 
         ran = {fan.stage.id: fan for fan in self._log.fan_outs()}
         if stage_id not in ran:
+            known = map(self.redactor.text, ran)
             raise NoSuchFanOut(
                 f"no fan-out {stage_id!r} ran in {self.name!r}",
                 where=stage_id,
-                fix=did_you_mean(stage_id, ran),
+                fix=did_you_mean(stage_id, known),
             )
         return Slots(ran[stage_id], self.redactor)
 
     def rule_sets(self) -> list[Any]:
-        """Every rule set that judged in this run, each once, in order of first judging."""
-        first, _ = self.walk.decision_paths()
-        return list(dict.fromkeys(path.rules for _, path in first))
+        """Every rule set that judged in this run, each once, in order of first judging; served."""
+        return [self.redactor.rules(rules) for rules in self.raw_rule_sets()]
 
     # -- leaving the process ---------------------------------------------------------------
 
@@ -284,6 +309,11 @@ class Run(Renderable):
         return self._initial
 
     @property
+    def raw_output(self) -> Any:
+        """What the chart's contract gives, as it is; MISSING where it declares none. Not served."""
+        return self._output
+
+    @property
     def raw_ended_at(self) -> FrozenDict | None:
         """Where the run ended, as it is; not served."""
         return self._ended_at
@@ -292,6 +322,22 @@ class Run(Renderable):
     def raw_pause(self) -> FrozenDict | None:
         """What a paused run asked, as it is; not served."""
         return self._pause
+
+    def learn(self, lesson: Lesson) -> None:
+        """Make more secrets known to every view of the run, those asked for before included."""
+        self.redactor = self.redactor.taught(lesson)
+        for name in _SERVED:
+            self.__dict__.pop(name, None)
+
+    @property
+    def raw_structure(self) -> Structure:
+        """The structure as the author declared it; not served."""
+        return self._structure
+
+    def raw_rule_sets(self) -> list[Any]:
+        """Give the rule sets that judged as they are; not served."""
+        first, _ = self.walk.decision_paths()
+        return list(dict.fromkeys(path.rules for _, path in first))
 
     def branch_shapes(self, fan: FanOut) -> Iterator[tuple[int, Any]]:
         """Yield index and facts of each branch that began."""
@@ -302,7 +348,3 @@ class Run(Renderable):
         """Say how far the run came."""
         steps = counted(self.steps_executed, "step")
         return f"{self.status}, {steps}"
-
-
-def _value_at(values: Any, offset: int, event: Event) -> Any:
-    return values[offset + event.at] if WIDTHS[event.code.kind] else None

@@ -52,6 +52,9 @@ class Secrets:
     def __bool__(self) -> bool:
         return bool(self._long or self._short)
 
+    def __len__(self) -> int:
+        return len(self._texts)
+
     def __contains__(self, text: str) -> bool:
         return text in self._texts
 
@@ -61,16 +64,34 @@ class Secrets:
 
     def hide(self, text: str) -> str:
         """Put the placeholder where secrets stand in a text."""
-        found = sorted(self._found(text))
-        if not found:
-            return text
         out, end = [], 0
-        for start, stop in found:
-            if start >= end:
-                out += [text[end:start], PLACEHOLDER]
-            end = max(end, stop)
+        for start, stop in self._places(text):
+            out += [text[end:start], PLACEHOLDER]
+            end = stop
+        if not out:
+            return text
         out.append(text[end:])
         return "".join(out)
+
+    def count(self, text: str) -> int:
+        """Say in how many places of a text secrets stand.
+
+        Examples
+        --------
+        >>> Secrets(["hunter-2"]).count("hunter-2, again hunter-2")
+        2
+        """
+        return len(self._places(text))
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Give where secrets stand; those that overlap are one place."""
+        places: list[tuple[int, int]] = []
+        for start, stop in sorted(self._found(text)):
+            if places and start < places[-1][1]:
+                places[-1] = places[-1][0], max(places[-1][1], stop)
+            else:
+                places.append((start, stop))
+        return places
 
     def are_in_bytes(self, data: bytes) -> bool:
         """Say whether any of them stands in some bytes."""

@@ -13,7 +13,7 @@ from runbook_nb._frozen import FrozenDict
 from runbook_nb.record.log import Code, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import Slots
-from runbook_nb.rules.decision import Hider
+from runbook_nb.rules.hiding import Hider
 
 
 class Values(Protocol):
@@ -115,7 +115,7 @@ class Served:
         if kind in ("write", "update"):
             return redactor.value(key, value)
         if kind == "append":
-            return self._appended(key, value)
+            return redactor.item(key, value)
         if kind == "emit":
             return PLACEHOLDER if redactor.hides_emit(key) else redactor.scrub(value)
         if kind == "result":
@@ -123,7 +123,11 @@ class Served:
         if kind == "enter":
             return redactor.served(value)
         if kind in _FORMS and isinstance(value, Mapping):
-            return FrozenDict({name: redactor.texts(part) for name, part in value.items()})
+            return FrozenDict(
+                {name: redactor.texts(part, ours=False) for name, part in value.items()}
+            )
+        if kind == "pause" and isinstance(value, Mapping):
+            return FrozenDict({name: redactor.under(name, part) for name, part in value.items()})
         if kind == "loop":
             return value
         return redactor.scrub(value)
@@ -135,19 +139,10 @@ class Served:
             return self._redactor.served(value)
         return self._redactor.scrub(value)
 
-    def _appended(self, key: str, item: Any) -> Any:
-        """Serve an item of a list; which one of it is not known here, so any place is its own."""
-        paths = [
-            (key, *path[2:])
-            for path in self._redactor.paths
-            if path[0] == key and (len(path) == 1 or path[1].startswith("["))
-        ]
-        return self._redactor.under(key, item, paths)
-
     def item(self, fan: FanOut, item: Any, /) -> Any:
         """Give an item as its slot shows it."""
         redactor = self._redactor
-        if getattr(fan, "form", "fan_out") != "fan_out":  # the id of a child
+        if not fan.is_fan_out:  # the id of a child
             return self.text(item)
         served = redactor.under("item", item, (), top=True)
         subject = fan.subject

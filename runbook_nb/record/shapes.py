@@ -133,7 +133,9 @@ def apply_change(
         if growing is not None and key in growing:
             list.append(state[key], value)
             return
-        state[key] = FrozenList([*state.get(key, ()), value])
+        before = state.get(key)
+        # A log that was read may append to what is no list; replaying it must not break.
+        state[key] = FrozenList([*before, value] if isinstance(before, list | tuple) else [value])
         if growing is not None:
             growing.add(key)
         return

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import visible
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
 from runbook_nb.rules.evaluate import Decision
@@ -127,9 +128,11 @@ class Slots(Sequence[Slot], Immutable):
         return (list, (list(self),))
 
     def __repr__(self) -> str:
-        statuses = self.fan_out.statuses
+        statuses, name = self.fan_out.statuses, self.fan_out.stage.name
+        if self._redactor is not None:
+            name = self._redactor.text(name)
         return (
-            f"<Slots of {self.fan_out.stage.name!r}: {len(self)} items, {statuses.count(OK)} ok, "
+            f"<Slots of {name!r}: {len(self)} items, {statuses.count(OK)} ok, "
             f"{statuses.count(FAILED)} failed, {statuses.count(NOT_REACHED)} not reached>"
         )
 
@@ -155,8 +158,8 @@ def served_slot(
 ) -> Slot:
     """Make the slot of one item as a policy lets it be seen."""
     slot = slot_of(fan, index)
-    here = [path[1:] for path in paths if path[0] in ("[*]", f"[{index}]")]
-    if not all(here):
+    ends, here = item_paths(paths, index)
+    if ends:
         hidden = None if slot.value is None else PLACEHOLDER
         return Slot(index, PLACEHOLDER, slot.status, value=hidden)
     decision = decision_of(fan, index, redactor) if slot.sentence is not None else None

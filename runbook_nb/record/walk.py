@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -466,10 +466,10 @@ class Walk(Sequence[WalkRow], Renderable):
                 decision = Decision(
                     path, tuple(values[start : start + len(path.codes)]), self._redactor
                 )
-                ref = event.code.stage
+                ref, text = event.code.stage, self._redactor.text
                 number = base + event.execution
-                name = self._redactor.text(runtime_id(prefix, ref.key, number))
-                yield RecordedDecision(decision, ref, name, subject, item)
+                name = text(runtime_id(prefix, ref.key, number))
+                yield RecordedDecision(decision, _served_ref(ref, text), name, subject, item)
             elif event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
                 if not deep and fan.is_fan_out:
@@ -483,18 +483,20 @@ class Walk(Sequence[WalkRow], Renderable):
                         yield from self._decisions_in(inside, *whose, deep=deep)
 
     def rules_at(self, decider: str) -> tuple[Any, ...]:
-        """Give the rule sets that judged at a decider, by its stage id, in order of judging."""
+        """Give the rule sets that judged at a decider, by its stage id, in order; served."""
         if self._rules is None:
             found: dict[str, dict[Any, None]] = {}
             for ref, path in self.decision_paths()[0]:
                 found.setdefault(self._redactor.text(ref.id), {})[path.rules] = None
-            self._rules = {key: tuple(rules) for key, rules in found.items()}
+            self._rules = {
+                key: tuple(map(self._redactor.rules, rules)) for key, rules in found.items()
+            }
         return self._rules.get(decider, ())
 
     def decision_paths(
         self,
     ) -> tuple[list[tuple[StageRef, DecisionPath]], list[tuple[StageRef, DecisionPath]]]:
-        """Give the distinct decisions by rules, ordered by their first and by their last making."""
+        """Give the distinct decisions by rules, by their first and last making; not served."""
         first: dict[tuple[StageRef, DecisionPath], None] = {}
         last: dict[tuple[StageRef, DecisionPath], None] = {}
         for pair in self._paths_in(self._root_facts(), self._log.root.values, 0):
@@ -554,6 +556,10 @@ class Walk(Sequence[WalkRow], Renderable):
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _served_ref(ref: StageRef, text: Callable[[str], str]) -> StageRef:
+    return ref._replace(id=text(ref.id), name=text(ref.name), path=text(ref.path))
 
 
 __all__ = ["RecordedDecision", "SubjectNotFound", "Walk", "runtime_id"]

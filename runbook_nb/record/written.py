@@ -18,20 +18,19 @@ from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
-from runbook_nb.record.restored import LOG_FORMAT, read_log, read_log_with
-from runbook_nb.record.rulebook import HiddenKeys, Rulebook, hider_of
+from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
+from runbook_nb.record.rulebook import Rulebook
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
-from runbook_nb.rules.decision import Hider
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
 __all__ = [
     "AS_RECORDED",
     "LOG_FORMAT",
-    "HiddenKeys",
+    "LogReader",
+    "LogWriter",
     "Values",
-    "hider_of",
     "read_log",
     "read_log_with",
     "served_by",
@@ -87,145 +86,181 @@ def write_log(
     >>> data["root"]["values"], read_log(data).root.values
     ([[1]], [1])
     """
-    return _Writer(log, values, report, strict).document(beside or {})
+    writer = LogWriter(log, values, report=report, strict=strict)
+    written = writer.log()
+    if beside:
+        written["beside"] = {name: writer.value(value, name) for name, value in beside.items()}
+    return written
 
 
-class _Writer:
-    """One log on its way into JSON."""
+class LogWriter:
+    """Writes a log, and values beside it.
 
-    def __init__(self, log: Log, values: Values, report: WireReport | None, strict: bool) -> None:
-        self.log = log
-        self.values = values
-        self.hide: Hider | None = values.hide
-        self.book = Rulebook(values.text)
-        self.tagger = Tagger(self.foreign, report, strict=strict)
-        self.fans: list[FanOut] = []
-        self.numbers: dict[int, int] = {}
-        self.stages: dict[StageRef, int] = {}
-        self.shapes: dict[int, int] = {}
+    Parameters
+    ----------
+    log : Log
+    values : Values
+    report : WireReport, optional
+    strict : bool
+        As for `write_log`.
 
-    def document(self, beside: Mapping[str, Any]) -> dict[str, Any]:
-        log = self.log
-        self.find_fan_outs()
-        codes = [self.code(code) for code in log.codes]
-        root = {"codes": list(log.root.codes), "values": self.root_values()}
-        fans = [self.fan_out(fan) for fan in self.fans]
-        more = {name: self.beside(name, value) for name, value in beside.items()}
-        self.guarded("the log", self.tagger.check)
-        sets, functions = self.book.written()
-        written: dict[str, Any] = {
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> run = flow_chart("c", lambda s: s.set("n", [1]), id="a").build().run_sync()
+    >>> LogWriter(run.log).value(run.raw[1], "state")
+    {'n': {'$ref': 0}}
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        values: Values = AS_RECORDED,
+        *,
+        report: WireReport | None = None,
+        strict: bool = True,
+    ) -> None:
+        self._log = log
+        self._values = values
+        self._hide = values.hide
+        self._book = Rulebook(values.text)
+        self._tagger = Tagger(self._foreign, report, strict=strict)
+        self._fans: list[FanOut] = []
+        self._numbers: dict[int, int] = {}
+        self._stages: dict[StageRef, int] = {}
+        self._shapes: dict[int, int] = {}
+        self._document = self._written()
+
+    def log(self) -> dict[str, Any]:
+        """Give the log as JSON values.
+
+        A value written later may bring rule sets into it.
+        """
+        return dict(self._document)
+
+    def value(self, value: Any, where: str) -> Any:
+        """Write a frozen value beside the log; what it shares with the log is referred to.
+
+        Parameters
+        ----------
+        value : object
+        where : str
+            What it is, for the message when it cannot be carried.
+
+        Raises
+        ------
+        CheckpointError
+            It cannot be carried, with the path to what cannot.
+        """
+        served = self._values.beside(where, value)
+        return self._guarded(where, lambda: self._tagger.apart(served))
+
+    def _written(self) -> dict[str, Any]:
+        log = self._log
+        self._find_fan_outs()
+        codes = [self._code(code) for code in log.codes]
+        columns = root_columns(log, log.root.codes)
+        values = [self._column(column, log.root.values, branch=False) for column in columns]
+        fans = [self._fan_out(fan) for fan in self._fans]
+        self._guarded("the log", self._tagger.check)
+        return {
             "format": LOG_FORMAT,
-            "stages": [self.stage(ref) for ref in self.stages],
-            "functions": functions,
-            "rules": sets,
+            "stages": [self._stage(ref) for ref in self._stages],
+            "functions": self._book.functions,
+            "rules": self._book.sets,
             "codes": codes,
-            "shapes": [list(log.shapes[number].codes) for number in self.shapes],
-            "root": root,
+            "shapes": [list(log.shapes[number].codes) for number in self._shapes],
+            "root": {"codes": list(log.root.codes), "values": values},
             "fan_outs": fans,
         }
-        if more:
-            # In order: what comes later may refer to what comes before.
-            written["beside"] = [[name, value] for name, value in more.items()]
-        return written
 
     # -- the parts
 
-    def find_fan_outs(self) -> None:
+    def _find_fan_outs(self) -> None:
         """Give every fan-out its number, in the order in which a reader meets them."""
-        root = self.log.root
-        self.number_fans(root_columns(self.log, root.codes), root.values)
-        for fan in self.fans:  # grows while it is walked
-            self.number_fans(fan_columns(self.log, fan), fan.values)
+        root = self._log.root
+        self._number_fans(root_columns(self._log, root.codes), root.values)
+        for fan in self._fans:  # grows while it is walked
+            self._number_fans(fan_columns(self._log, fan), fan.values)
 
-    def number_fans(self, columns: Iterator[Column], values: Sequence[Any]) -> None:
+    def _number_fans(self, columns: Iterator[Column], values: Sequence[Any]) -> None:
         for column in columns:
             if column.code.kind == "fan_out":
                 for place in column.places:
-                    self.numbers[id(values[place])] = len(self.fans)
-                    self.fans.append(values[place])
+                    self._numbers[id(values[place])] = len(self._fans)
+                    self._fans.append(values[place])
 
-    def stage_number(self, ref: StageRef) -> int:
-        return self.stages.setdefault(ref, len(self.stages))
+    def _stage_number(self, ref: StageRef) -> int:
+        return self._stages.setdefault(ref, len(self._stages))
 
-    def stage(self, ref: StageRef) -> list[Any]:
-        text = self.name
+    def _stage(self, ref: StageRef) -> list[Any]:
+        text = self._name
         parts = [text(ref.id), text(ref.name), ref.kind]
-        path = getattr(ref, "path", "")
-        return [*parts, text(path)] if path else parts
+        return [*parts, text(ref.path)] if ref.path else parts
 
-    def name(self, text: str) -> Any:
-        return self.tagger.bare(self.values.text(text))
+    def _name(self, text: str) -> Any:
+        return self._tagger.bare(self._values.text(text))
 
-    def code(self, code: Code) -> list[Any]:
-        key = None if code.key is None else self.name(code.key)
-        written = [code.kind, self.stage_number(code.stage)]
+    def _code(self, code: Code) -> list[Any]:
+        key = None if code.key is None else self._name(code.key)
+        written = [code.kind, self._stage_number(code.stage)]
         if code.path is not None:
-            return [*written, key, self.book.path(code.path, self.hide)]
+            return [*written, key, self._book.path(code.path, self._hide)]
         return written if key is None else [*written, key]
 
-    def root_values(self) -> list[Any]:
-        root = self.log.root
-        columns = root_columns(self.log, root.codes)
-        return [self.column(column, root.values, branch=False) for column in columns]
-
-    def column(self, column: Column, values: Sequence[Any], *, branch: bool) -> Any:
+    def _column(self, column: Column, values: Sequence[Any], *, branch: bool) -> Any:
         code, part, places = column
         if code.kind == "fan_out":
-            return self.numbers[id(values[places[0]])]
+            return self._numbers[id(values[places[0]])]
         held: list[Any] = [values[place] for place in places]
-        path, hide = code.path, self.hide
+        path, hide = code.path, self._hide
         if path is not None:
             if hide is not None:
-                held = [self.book.value(path, part, value, hide) for value in held]
-        elif self.values is not AS_RECORDED:
-            served = self.values.value
+                held = [self._book.value(path, part, value, hide) for value in held]
+        elif self._values is not AS_RECORDED:
+            served = self._values.value
             held = [served(code, value, branch=branch) for value in held]
-        return self.guarded(_place(code, part), lambda: self.tagger.rows(held))
+        return self._guarded(_place(code, part), lambda: self._tagger.rows(held))
 
-    def fan_out(self, fan: FanOut) -> dict[str, Any]:
-        columns = fan_columns(self.log, fan)
-        name = self.name
+    def _fan_out(self, fan: FanOut) -> dict[str, Any]:
+        columns = fan_columns(self._log, fan)
+        name = self._name
         shapes = [
-            -1 if number < 0 else self.shapes.setdefault(number, len(self.shapes))
+            -1 if number < 0 else self._shapes.setdefault(number, len(self._shapes))
             for number in fan.shapes
         ]
         items: Any = fan.items
-        if self.values is not AS_RECORDED:
-            items = [self.values.item(fan, item) for item in items]
+        if self._values is not AS_RECORDED:
+            items = [self._values.item(fan, item) for item in items]
         where = f"the items of {visible(fan.stage.name)!r}"
         written: dict[str, Any] = {
-            "stage": self.stage_number(fan.stage),
+            "stage": self._stage_number(fan.stage),
             "execution": fan.execution,
-            "into": None if fan.into is None else name(fan.into),  # type: ignore[redundant-expr]
+            "into": None if fan.into is None else name(fan.into),
             "subject": None if fan.subject is None else name(fan.subject),
             "cap": fan.cap,
-            "items": self.guarded(where, lambda: self.tagger.write(items)),
+            "items": self._guarded(where, lambda: self._tagger.write(items)),
             "statuses": _runs(fan.statuses),
             "shapes": _runs(shapes),
-            "values": [self.column(column, fan.values, branch=True) for column in columns],
+            "values": [self._column(column, fan.values, branch=True) for column in columns],
         }
-        form, bases = getattr(fan, "form", "fan_out"), getattr(fan, "bases", None)
-        if form != "fan_out":
-            written["form"] = form
-        if bases is not None:
-            written["bases"] = _runs(bases)
+        if not fan.is_fan_out:
+            written["form"] = fan.form
+        if fan.bases is not None:
+            written["bases"] = _runs(fan.bases)
         if fan.notes:
             written["notes"] = [[index, name(fan.notes[index])] for index in sorted(fan.notes)]
         return written
 
-    def beside(self, name: str, value: Any) -> Any:
-        served = self.values.beside(name, value)
-        return self.guarded(name, lambda: self.tagger.write(served))
-
     # -- values
 
-    def foreign(self, value: Any) -> tuple[str, Any] | None:
+    def _foreign(self, value: Any) -> tuple[str, Any] | None:
         """Write values of the record's and the rules' own classes."""
         if value is MISSING:
             return "$missing", True
         if isinstance(value, Slots):
-            number = self.numbers.get(id(value.fan_out))
-            if number is not None and self.values.by_reference(value):
+            number = self._numbers.get(id(value.fan_out))
+            if number is not None and self._values.by_reference(value):
                 return "$slots", number
             return "", list(value)  # of another run, or with more hidden than the log hides
         if isinstance(value, Slot):
@@ -235,16 +270,15 @@ class _Writer:
             pairs = [part for pair in value.inputs for part in pair]
             return "$called", [value.returned, value.error, value.error_type, *pairs]
         if isinstance(value, Decision | Selection):
-            hide = _acting(value.hide)
-            number, outcomes, *rest = self.book.path(value.path, hide)
-            held = self.book.values(value.path, value.values, hide)
+            number, outcomes, *rest = self._book.path(value.path, value.hide)
+            held = self._book.values(value.path, value.raw_values, value.hide)
             tag = "$selection" if isinstance(value, Selection) else "$decision"
             return tag, [number, outcomes, bool(rest), *held]
         if isinstance(value, RuleSet):
-            return "$rules", self.book.number(value)
+            return "$rules", self._book.number(value)
         return None
 
-    def guarded(self, where: str, write: Any) -> Any:
+    def _guarded(self, where: str, write: Any) -> Any:
         """Write, and say where it was that something cannot be carried."""
         try:
             return write()
@@ -253,13 +287,6 @@ class _Writer:
             raise CheckpointError(f"{place} holds {refusal.what}", where=place, fix=_FIX) from None
         except CycleError as error:
             raise CycleError(error.message, where=where) from None
-
-
-def _acting(hide: Any) -> Any:
-    """Give what hides something; None for no policy, and where it was hidden before."""
-    if isinstance(hide, HiddenKeys) or not getattr(hide, "active", True):
-        return None
-    return hide
 
 
 def _place(code: Code, part: int) -> str:

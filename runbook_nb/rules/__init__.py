@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runbook_nb.rules.decision import Condition, Decision, Hider, Selection
+from runbook_nb.rules.decision import Condition, Decision, Selection
 from runbook_nb.rules.evaluate import (
     decide,
     judge_facts,
@@ -13,6 +13,7 @@ from runbook_nb.rules.evaluate import (
     select_facts_async,
 )
 from runbook_nb.rules.facts import Facts, FunctionRecord
+from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.model import Default, Outside, Rule, Unreadable
 from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.rules.plan import DecisionPath, Tried, path_for, plan_of

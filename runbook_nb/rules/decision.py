@@ -6,190 +6,84 @@ hidden keys and secret texts taken out on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, visible
 from runbook_nb._view import Card
+from runbook_nb.rules.condition import Condition, FunctionResult
 from runbook_nb.rules.facts import FunctionRecord
+from runbook_nb.rules.hiding import HiddenKeys, Hider, shown_rules
 from runbook_nb.rules.kinds import RESULTS, STATUSES, plain, same
 from runbook_nb.rules.model import Default, Outside, Rule, Unreadable
-from runbook_nb.rules.operators import PRESENCE, PUBLISHED
+from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.plan import DecisionPath, Tried, when_of
 from runbook_nb.rules.ruleset import RuleSet
 from runbook_nb.rules.wording import (
     REDACTED,
-    condition_text,
     function_name,
-    limit_text,
-    op_words,
     summary_of,
-    unreadable_text,
-    value_text,
 )
 
 
-class Hider(Protocol):
-    """Says what must not be seen, and takes secret texts out of values."""
-
-    def hides_key(self, key: str, /) -> bool:
-        """Whether the value of a key must not be seen."""
-        ...
-
-    def scrub(self, value: Any, /) -> Any:
-        """Give a value without the secret texts in it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Condition(Immutable):
-    """One judged condition.
-
-    Attributes
-    ----------
-    key, op, threshold : str, str, object
-        What was asked.
-    actual : object
-        The value it was asked of; `MISSING` when there was none.
-    result : bool or None
-        True, false, or None when it could not be read.
-    status : str or None
-        Why it could not be read: ``missing``, ``null``, ``nan``, ``type_mismatch``,
-        ``rule_error``.
-    redacted : bool
-        Whether actual and threshold are hidden.
-    unit : str or None
-        The declared unit of its numbers.
-
-    Examples
-    --------
-    >>> Condition("age_days", "gt", 7, 30, True, None, False, "days").text
-    'age_days 30 > 7 days'
-    >>> Condition("age_known", "eq", False, True, False, None, False, None).text
-    'age_known = false, was true'
-    """
-
-    key: str
-    op: str
-    threshold: Any
-    actual: Any
-    result: bool | None
-    status: str | None
-    redacted: bool
-    unit: str | None
-
-    @property
-    def actual_summary(self) -> str:
-        """The actual value in at most 80 characters, in the recorded words."""
-        return REDACTED if self.redacted else summary_of(self.actual)
-
-    @property
-    def text(self) -> str:
-        """The condition with its value: what held, what did not, what could not be read."""
-        if self.result is None:
-            return f"{self.unreadable_text}, needed for {self._declared}"
-        if self.result is False:
-            return f"{self._declared}, was {value_text(self.actual)}"
-        key, actual, op, limit = self.apart or ("", "", "", "")
-        return f"{visible(key)} {value_text(actual)} {op} {limit}" if op else self._declared
-
-    @property
-    def apart(self) -> tuple[str, Any, str, str] | None:
-        """The comparison that held, as key, actual, operator and limit.
-
-        None for one that did not hold, and for those whose value is what was asked for.
-        """
-        if self.result is not True or self.op == "eq" or self.op in PRESENCE:
-            return None
-        limit = limit_text(self.op, self.threshold, self.unit)
-        return self.key, self.actual, op_words(self.op, self.threshold), limit
-
-    @property
-    def unreadable_text(self) -> str:
-        """Why it could not be read: ``age_days is missing``."""
-        return unreadable_text(self.key, self.op, self.threshold, self.actual, self.status)
-
-    @property
-    def _declared(self) -> str:
-        return condition_text(self.key, self.op, self.threshold, self.unit)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the condition as published evidence has it, with the raw values."""
-        found = {
-            "key": self.key,
-            "op": PUBLISHED.get(self.op, self.op),
-            "threshold": self.threshold,
-            "actual": self.actual,
-            "actualSummary": self.actual_summary,
-            "result": self.result,
-            "redacted": self.redacted,
-        }
-        if self.actual is MISSING:
-            del found["actual"]
-        if self.status is not None:
-            found["status"] = self.status
-        if self.unit is not None:
-            found["unit"] = self.unit
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionResult(Immutable):
-    """What a function rule read and gave, as it may be shown.
-
-    Attributes
-    ----------
-    name : str
-        The function, as sentences name it.
-    inputs : tuple of (str, object, bool)
-        Its reads in order: key, value, whether it is hidden.
-    returned : object
-        What it returned.
-    result : bool or None
-        Whether that counts as true; None when it raised.
-    error : str or None
-        The message, when it raised.
-    error_type : str or None
-        The name of what it raised.
-    """
-
-    name: str
-    inputs: tuple[tuple[str, Any, bool], ...]
-    returned: Any
-    result: bool | None
-    error: str | None
-    error_type: str | None
-
-    @property
-    def text(self) -> str:
-        """The rule with what it read: ``is_stale() is true of age_days 30``."""
-        read = ", ".join(f"{visible(key)} {value_text(value)}" for key, value, _ in self.inputs)
-        of = f" of {read}" if read else ""
-        if self.result is None:
-            return f"{self.name} raised {self.error_type}: {visible(self.error or '')}"
-        return f"{self.name} is {'true' if self.result else 'false'}{of}"
-
-
 class _Judged(Renderable, Immutable):
-    """What decisions and selections share: a path, its values, and what must stay hidden."""
+    """What decisions and selections share: a path, its values, and what must stay hidden.
 
-    __slots__ = ("hide", "path", "values")
+    Attributes
+    ----------
+    path : DecisionPath
+        What happened, in the rules as they judged; not served.
+    raw_values : tuple
+        The values it happened with, as they are; not served.
+    hide : Hider or None
+        What must not be seen.
+    """
+
+    __slots__ = ("_values", "hide", "path")
 
     def __init__(
         self, path: DecisionPath, values: tuple[Any, ...], hide: Hider | None = None
     ) -> None:
         self.path = path
-        self.values = values
-        self.hide = hide
+        self._values = values
+        # One that hides nothing need not be asked about every value.
+        self.hide = hide if getattr(hide, "active", True) else None
+
+    @property
+    def raw_values(self) -> tuple[Any, ...]:
+        """The values it was made with, as they are; not served."""
+        return self._values
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values it was made with, in the order they were read; hidden ones replaced."""
+        if self.hide is None:
+            return self._values
+        shown: list[Any] = []
+        for tried in self.path.tried:
+            function = self.function_of(tried)
+            if function is None:
+                shown += [condition.actual for condition in self.conditions_of(tried)]
+                continue
+            inputs = tuple((key, value) for key, value, _ in function.inputs)
+            shown.append(
+                FunctionRecord(inputs, function.returned, function.error, function.error_type)
+            )
+        return tuple(shown)
 
     @property
     def rules(self) -> RuleSet:
-        """The rules that judged."""
-        return self.path.rules
+        """The rules that judged; where something is hidden, in a form for showing."""
+        if self.hide is None:
+            return self.path.rules
+        serve = getattr(self.hide, "rules", None)
+        shown: RuleSet = (
+            shown_rules(self.path.rules, self.hide) if serve is None else serve(self.path.rules)
+        )
+        return shown
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -208,47 +102,53 @@ class _Judged(Renderable, Immutable):
         return tuple(self._conditions(tried))
 
     def _conditions(self, tried: Tried) -> Iterator[Condition]:
-        when = when_of(self.rules, tried)
+        # As they judged: keys that look alike once scrubbed are still several.
+        rules = self.path.rules
+        when = when_of(rules, tried)
         if not isinstance(when, Mapping):
             return
         place = 0
         for key, ops in when.items():
             hidden = self.hides(key)
-            unit = None if tried.outside else self.rules.rules[tried.position].unit_of(key)
+            unit = None if tried.outside else rules.rules[tried.position].unit_of(key)
             for op, threshold in ops.items():
                 code = tried.codes[place]
                 yield Condition(
-                    key,
+                    self._word(key),
                     op,
                     # Whether a value is asked to be there is no secret, and no limit either.
                     REDACTED if hidden and op not in PRESENCE else self.scrub(threshold),
-                    REDACTED if hidden else self.scrub(shown(self.values[tried.start + place])),
+                    REDACTED if hidden else self.scrub(shown(self._values[tried.start + place])),
                     RESULTS[code],
                     STATUSES[code],
                     hidden,
-                    unit,
+                    None if unit is None else self._word(unit),
                 )
                 place += 1
 
     def function_of(self, tried: Tried) -> FunctionResult | None:
         """Give what a tried function rule read and gave; None for a filter."""
-        record = self.values[tried.start]
+        record = self._values[tried.start]
         if not isinstance(record, FunctionRecord):
             return None
         inputs = tuple(
-            (key, REDACTED if self.hides(key) else self.scrub(shown(value)), self.hides(key))
+            (
+                self._word(key),
+                REDACTED if self.hides(key) else self.scrub(shown(value)),
+                self.hides(key),
+            )
             for key, value in record.inputs
         )
         return FunctionResult(
-            function_name(when_of(self.rules, tried)),
+            self._word(function_name(when_of(self.path.rules, tried))),
             inputs,
             # What comes out of hidden values may be one of them.
             REDACTED
             if any(hidden for _, _, hidden in inputs) and not isinstance(record.returned, bool)
             else self.scrub(shown(record.returned)),
             tried.result,
-            None if record.error is None else str(self.scrub(record.error)),
-            record.error_type,
+            None if record.error is None else self._word(record.error),
+            None if record.error_type is None else self._word(record.error_type),
         )
 
     def text_of(self, tried: Tried) -> str:
@@ -264,11 +164,14 @@ class _Judged(Renderable, Immutable):
 
     def hides(self, key: str) -> bool:
         """Whether the value of a key must not be seen."""
-        return self.hide is not None and self.hide.hides_key(key)
+        return key in self.path.rules.hidden or (self.hide is not None and self.hide.hides_key(key))
 
     def scrub(self, value: Any) -> Any:
         """Give a value without secret texts."""
         return value if self.hide is None or value is MISSING else self.hide.scrub(value)
+
+    def _word(self, text: str) -> str:
+        return text if self.hide is None else str(self.hide.scrub(text))
 
     def _rule_evidence(self, tried: Tried) -> dict[str, Any]:
         rule = self.rules.rules[tried.position]
@@ -319,22 +222,33 @@ class _Judged(Renderable, Immutable):
         if self.rules.is_bare:
             return {}
         rules = self.rules
-        return {"rules": {"name": rules.name, "version": rules.version, "digest": rules.digest}}
+        digest = self.path.rules.digest
+        return {"rules": {"name": rules.name, "version": rules.version, "digest": digest}}
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self) or not isinstance(other, _Judged):
             return NotImplemented
         if self.path is not other.path and (
-            self.path.codes != other.path.codes or self.rules != other.rules
+            self.path.codes != other.path.codes or self.path.rules != other.path.rules
         ):
             return False
-        return len(self.values) == len(other.values) and all(map(_equal, self.values, other.values))
+        mine, others = self._values, other._values
+        return len(mine) == len(others) and all(map(_equal, mine, others))
 
     def __hash__(self) -> int:
-        return hash((self.path.codes, self.rules))
+        return hash((self.path.codes, self.path.rules))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.path, self.values, self.hide))
+        hide = self.hide
+        if hide is not None:  # a copy holds no value that is hidden, and no secret to look for
+            keys = {condition.key for condition in self.conditions}
+            keys |= {key for tried in self.path.tried for key in self._read_by(tried)}
+            hide = HiddenKeys(frozenset(key for key in keys if hide.hides_key(key)))
+        return (type(self), (self.path, self.values, hide))
+
+    def _read_by(self, tried: Tried) -> Iterator[str]:
+        function = self.function_of(tried)
+        return iter(()) if function is None else (key for key, _, _ in function.inputs)
 
 
 def shown(value: Any) -> Any:
@@ -365,6 +279,27 @@ def _flat(record: FunctionRecord) -> tuple[Any, ...]:
     )
 
 
+def judged_values(path: DecisionPath, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what something was judged on: every value compared or read, under its key; not served.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule, decide
+    >>> made = decide({"age": 9}, [Rule({"age": {"gt": 7}}, "old")])
+    >>> list(judged_values(made.path, made.raw_values))
+    [('age', 9)]
+    """
+    for tried in path.tried:
+        when = when_of(path.rules, tried)
+        if isinstance(when, Mapping):
+            keys = (key for key, ops in when.items() for _ in ops)
+            yield from zip(keys, values[tried.start : tried.start + len(tried.codes)], strict=False)
+            continue
+        record = values[tried.start]
+        if isinstance(record, FunctionRecord):
+            yield from record.inputs
+
+
 class Decision(_Judged):
     """A branch with the evidence for it: what was asked, of which values, and what came out.
 
@@ -393,7 +328,7 @@ class Decision(_Judged):
     @property
     def branch(self) -> str | None:
         """The branch taken; None when no rule was true and there is no default."""
-        return self.path.branch
+        return None if self.path.branch is None else self._word(self.path.branch)
 
     @property
     def via(self) -> str:
@@ -481,7 +416,7 @@ class Decision(_Judged):
         if default is not None and default.label is not None:
             found["defaultLabel"] = self.scrub(default.label)
         if self.path.unreadable is not None:
-            found["unreadable"] = dict(self.path.unreadable)
+            found["unreadable"] = {k: self.scrub(v) for k, v in self.path.unreadable.items()}
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -574,3 +509,6 @@ def _wire(evidence: dict[str, Any]) -> Any:
             if "returned" in entry:
                 entry["returned"] = summary_of(entry["returned"])
         return to_wire(evidence)
+
+
+__all__ = ["Condition", "Decision", "FunctionResult", "Selection", "judged_values", "shown"]

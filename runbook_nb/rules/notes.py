@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, listed, visible
-from runbook_nb.rules.decision import Hider
+from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.kinds import (
     ABSENT,
     AWARE,
@@ -223,6 +223,8 @@ def _places(path: DecisionPath, seen: dict[_Place, _Seen]) -> Iterable[tuple[int
     """List the conditions of a path: where their value stands, their outcome, what was seen."""
     for tried in path.tried:
         for number, key, op, threshold in _conditions(path, tried):
+            if key in path.rules.hidden:  # neither the values nor the limit are there
+                continue
             place = _Place(path.rules.digest, tried.outside, tried.position, number)
             if place not in seen:
                 unit = None if tried.outside else path.rules.rules[tried.position].unit_of(key)

@@ -30,6 +30,8 @@ from runbook_nb.rules.wording import when_text
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from runbook_nb.rules.hiding import Hider
+
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 
 
@@ -145,6 +147,14 @@ class RuleSet(Renderable, Immutable):
     def is_bare(self) -> bool:
         """Whether it is a bare list of rules, without name and version."""
         return not self.name
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The keys whose values and limits a policy took out of a copy; none of a set as written.
+
+        Wherever decisions by such a copy are told, these keys are told as hidden.
+        """
+        return frozenset()
 
     @property
     def title(self) -> str:
@@ -332,6 +342,12 @@ class RuleSet(Renderable, Immutable):
         from runbook_nb.rules.cards import rule_set_card
 
         return rule_set_card(self)
+
+    def served_by(self, hide: Hider, paths: Any = ()) -> RuleSet:
+        """Give the set as it may be shown: limits of hidden keys replaced, its words scrubbed."""
+        from runbook_nb.rules.hiding import shown_rules
+
+        return shown_rules(self, hide)
 
     @property
     def _content(self) -> tuple[str, tuple[Any, ...]]:

@@ -7,7 +7,7 @@ something never fails the call; an absence an inner tool declared is the answer,
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from runbook_nb._json import WireReport, to_wire, wire_key
@@ -17,10 +17,11 @@ from runbook_nb.coverage import (
     read_declared_coverage,
     stamp,
 )
-from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled
+from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled, describe_error
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure
 from runbook_nb.record.run import Run
+from runbook_nb.record.slots import error_words
 from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope
@@ -37,7 +38,7 @@ from runbook_nb.tools import (
     absence_signal_of,
     recording_dispatch,
 )
-from runbook_nb.tools.dispatch import declared_by, stamp_carried
+from runbook_nb.tools.dispatch import declared_by, read_calls, stamp_carried, written_calls
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.declare import Declaration
@@ -78,11 +79,58 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
     Raises
     ------
     Paused
-        The procedure asked for an answer; ``checkpoint`` holds what it waits for.
+        The procedure asked for an answer; ``checkpoint`` holds what it waits for, and
+        `resume_call` goes on from it.
     Exception
         What the procedure raised, unchanged, with the run so far as ``error.run``.
     """
     recorded = recording_dispatch(ctx.tools, declaration.name)
+    procedure = _procedure(declaration, recorded)
+    running = procedure.run(
+        dict(args), redact=declaration.redact, signal=ctx.signal, **_limits(declaration)
+    )
+    return await _answer(declaration, procedure, running, recorded, ctx)
+
+
+async def resume_call(
+    declaration: Declaration, checkpoint: Any, answer: Any, ctx: ToolContext
+) -> Any:
+    """Go on with a call that paused, in this process or another.
+
+    Calls of inner tools made before the pause are not made again: what they answered and declared
+    is part of the answer as it would have been without a pause. A stage that asked in its middle
+    runs again from its top, and so do its own calls.
+
+    Returns
+    -------
+    Envelope or mapping
+        As for `run_call`; its walk covers both parts.
+
+    Raises
+    ------
+    CheckpointError
+        The checkpoint is damaged, or is of another tool or procedure; nothing has run.
+    Paused
+        The procedure asked again.
+    """
+    calls = read_calls(checkpoint, declaration.name)
+    recorded = recording_dispatch(ctx.tools, declaration.name, calls)
+    procedure = _procedure(declaration, recorded)
+    resume = getattr(procedure, "resume", None)
+    if not callable(resume):
+        raise DefinitionError(
+            f"runbook_as_tool({declaration.name}): its procedure, a {type(procedure).__name__}, "
+            "cannot be resumed",
+            where="procedure",
+            code="not_resumable",
+        )
+    running = resume(
+        checkpoint, answer, redact=declaration.redact, signal=ctx.signal, **_limits(declaration)
+    )
+    return await _answer(declaration, procedure, running, recorded, ctx)
+
+
+def _procedure(declaration: Declaration, recorded: RecordedDispatch) -> Procedure:
     procedure = declaration.procedure(recorded.tools)
     if not isinstance(procedure, Procedure):
         raise DefinitionError(
@@ -91,11 +139,22 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
             where="procedure",
             code="bad_runbook",
         )
+    return procedure
+
+
+def _limits(declaration: Declaration) -> dict[str, Any]:
+    return {} if declaration.limits is None else {"limits": declaration.limits}
+
+
+async def _answer(
+    declaration: Declaration,
+    procedure: Procedure,
+    running: Awaitable[Run],
+    recorded: RecordedDispatch,
+    ctx: ToolContext,
+) -> Any:
     try:
-        limits = {} if declaration.limits is None else {"limits": declaration.limits}
-        run = await procedure.run(
-            dict(args), redact=declaration.redact, signal=ctx.signal, **limits
-        )
+        run = await running
     except BaseException as error:
         absence = _absence_behind(error, recorded)
         note_run(declaration, getattr(error, "run", None), ctx, recorded, absence)
@@ -109,7 +168,7 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
     if absence is not None:
         return absence.absence
     if run.status == "paused":
-        raise paused_error("runbook_as_tool", declaration.name, run)
+        raise paused_error("runbook_as_tool", declaration.name, run, recorded)
     return await compose_envelope(declaration, procedure, run, recorded, ctx)
 
 
@@ -145,7 +204,7 @@ def note_run(
     if not isinstance(run, Run):
         return
     if recorded is not None and run.redactor.active:
-        run.redactor = run.redactor.knowing(_secrets_held(run, recorded))
+        _learn_from_calls(run, recorded)
     if absence is not None:
         run.status = RunbookAbsenceSignal.run_status
     ctx.run_sink(run)
@@ -159,20 +218,32 @@ def note_run(
     for recorder in declaration.recorders:
         try:
             recorder(run)
-        except Exception:  # an observer never affects what it observes
-            _log.warning("a recorder of %s failed", declaration.name, exc_info=True)
+        except Exception as error:  # an observer never affects what it observes
+            _warn(run, f"a recorder of {declaration.name} failed", error)
 
 
-def _secrets_held(run: Run, recorded: RecordedDispatch) -> set[str]:
-    found: set[str] = set()
-    for result in results_of(recorded):
+def _learn_from_calls(run: Run, recorded: RecordedDispatch) -> None:
+    """Make what inner calls were given and answered known to the policy of a run."""
+    lesson = run.redactor.lesson()
+    for value in (*args_of(recorded), *results_of(recorded)):
         try:
-            found |= run.redactor.secrets_in(result, ())
-        except (
-            Exception
-        ):  # an answer that cannot be looked through cannot be written to state either
-            _log.warning("an inner answer could not be searched for secrets", exc_info=True)
-    return found
+            lesson.take(value, ())
+        except Exception as error:  # what cannot be looked through cannot be written to state
+            _warn(run, "an inner call could not be searched for secrets", error)
+    run.learn(lesson)
+
+
+def _warn(run: Run, what: str, error: Exception) -> None:
+    """Log what went wrong beside a run; a traceback quotes values, so a policy leaves it out."""
+    if run.redactor.active:
+        _log.warning("%s: %s", what, run.redactor.text(error_words(describe_error(error))))
+    else:
+        _log.warning("%s", what, exc_info=error)
+
+
+def args_of(recorded: RecordedDispatch) -> list[Any]:
+    """Give what the inner calls were given, in the order they were started."""
+    return [record.args for record in recorded.records]
 
 
 def results_of(recorded: RecordedDispatch) -> list[Any]:
@@ -180,14 +251,22 @@ def results_of(recorded: RecordedDispatch) -> list[Any]:
     return [record.result for record in recorded.records if record.result is not MISSING]
 
 
-def paused_error(maker: str, name: str, run: Run) -> Paused:
-    """Make the error of a procedure that paused where nobody can answer it."""
+def paused_error(
+    maker: str, name: str, run: Run, recorded: RecordedDispatch | None = None
+) -> Paused:
+    """Make the error of a procedure that paused, with all that is needed to go on."""
     asked = "" if run.pause is None else show(run.redactor.scrub(run.pause)["reason"])
+    checkpoint = run.checkpoint
+    fix = None
+    if checkpoint is not None:
+        checkpoint = {**checkpoint, "tool": name, "calls": written_calls(recorded)}
+        fix = "answer with toolbox.resume(error.checkpoint, answer)"
     error = Paused(
-        f"{maker}({name}): the procedure paused for an answer: {asked}; a paused procedure is not "
-        "resumed through the tool boundary, the error's checkpoint holds what it waits for",
-        checkpoint=run.checkpoint,
+        f"{maker}({name}): the procedure paused for an answer: {asked}; the error's checkpoint "
+        "holds what it waits for",
+        checkpoint=checkpoint,
         where=name,
+        fix=fix,
     )
     error.run = run
     return error
@@ -245,7 +324,7 @@ async def compose_envelope(
     rules = declaration.rules
     result: dict[str, Any] = {
         "af_provenance": provenance,
-        "rule_version": UNDECLARED if rules is None else rules.version,
+        "rule_version": UNDECLARED if rules is None else run.redactor.text(rules.version),
         **report,
         **projection,
     }

@@ -19,8 +19,8 @@ from runbook_nb.record.counts import FanOutCounts
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet, path_for
+from runbook_nb.rules.hiding import HiddenKeys
 from runbook_nb.rules.kinds import OTHER, kind_of
-from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.written import read as read_tagged
 from runbook_nb.rules.written import write as write_tagged
 from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts, ToldDecision
@@ -28,26 +28,6 @@ from runbook_nb.runbook.fans import FanOutGroup
 
 #: Written into every carried dossier.
 DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
-
-
-class HiddenKeys:
-    """Stands for the policy in a copy: knows which keys are hidden, and no secret."""
-
-    __slots__ = ("_keys",)
-
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys
-
-    def hides_key(self, key: str, /) -> bool:
-        """Whether the value of a key was taken out."""
-        return key in self._keys
-
-    def scrub(self, value: Any, /) -> Any:
-        """Give the value: secret texts were taken out when it was written."""
-        return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (HiddenKeys, (self._keys,))
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -60,20 +40,19 @@ def write_dossier(
 
     ``subjects`` are its subjects in the order they are to be written, by default that of items.
     """
-    redactor = dossier.redactor
-    sources = [_written_source(source, redactor) for source in dossier.sources]
+    sources = [_written_source(source) for source in dossier.sources]
     numbers = {
-        source.rules: number
+        source.judged: number
         for number, (source, entry) in enumerate(zip(dossier.sources, sources, strict=True))
-        if source.rules is not None and entry["content"] is not None
+        if source.judged is not None and entry["content"] is not None
     }
     return {
         "format": DOSSIER_FORMAT,
-        "procedure": redactor.text(dossier.procedure),
+        "procedure": dossier.procedure,
         "stamp": None if dossier.stamp is None else list(dossier.stamp),
         "decider": dossier.decider,
         "rule_sets": sources,
-        "structure": scrubbed_texts(to_wire(dossier.structure.to_dict()), redactor),
+        "structure": to_wire(dossier.structure.to_dict()),
         "fan_outs": [group.to_dict() for group in dossier.fan_outs],
         "units": dict(dossier.units),
         "ranked": dossier.ranked,
@@ -92,7 +71,7 @@ def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
     return thaw(redactor.texts(value)) if redactor.active else value
 
 
-def _written_source(source: RuleSource, redactor: Redactor) -> dict[str, Any]:
+def _written_source(source: RuleSource) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": source.name,
         "version": source.version,
@@ -105,34 +84,12 @@ def _written_source(source: RuleSource, redactor: Redactor) -> dict[str, Any]:
         return entry
     try:
         content = source.rules.to_dict()
-        if redactor.active:
-            content = _hidden_limits(scrubbed_texts(content, redactor), source.hidden)
+        if source.rules is not source.judged:
             RuleSet.from_dict(content, recorded=True)
         entry["content"] = content
     except RunbookError:  # a function rule has no written form; a limit may lose its by hiding
         entry["content"] = None
     return entry
-
-
-def _hidden_limits(content: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
-    """Put the placeholder in the place of every limit of a hidden key."""
-    for part, key in (("rules", "when"), ("outside", "where")):
-        for entry in content.get(part, ()):
-            entry[key] = {
-                name: {op: _hidden_limit(op, limit) for op, limit in ops.items()}
-                if name in hidden
-                else ops
-                for name, ops in entry[key].items()
-            }
-    return content
-
-
-def _hidden_limit(op: str, limit: Any) -> Any:
-    if op in PRESENCE:
-        return limit
-    if op == "between":
-        return [PLACEHOLDER, PLACEHOLDER]
-    return [PLACEHOLDER] if op in ("in", "not_in") else PLACEHOLDER
 
 
 def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dict[str, Any]:
@@ -148,9 +105,10 @@ def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dic
         entry["reason"] = facts.reason
     decision = facts.decision
     values = _written_values(decision) if isinstance(decision, Decision) else None
-    if isinstance(decision, Decision) and decision.rules in numbers and values is not None:
+    judged: Any = decision.path.rules if isinstance(decision, Decision) else None
+    if isinstance(decision, Decision) and values is not None and judged in numbers:
         entry["decision"] = {
-            "rules": numbers[decision.rules],
+            "rules": numbers[judged],
             "codes": list(decision.path.codes),
             "values": values,
         }
@@ -215,11 +173,13 @@ def _read(data: Mapping[str, Any]) -> Dossier:
 
 def _read_source(entry: Mapping[str, Any]) -> RuleSource:
     content = entry.get("content")
+    rules = None if content is None else RuleSet.from_dict(content, recorded=True)
     return RuleSource(
         name=entry["name"],
         version=entry["version"],
         digest=entry["digest"],
-        rules=None if content is None else RuleSet.from_dict(content, recorded=True),
+        rules=rules,
+        judged=rules,
         hidden=frozenset(entry.get("hidden", ())),
     )
 

@@ -227,14 +227,19 @@ def runbook_as_tool(
 
         return await run_call(declaration, args, ctx)
 
+    async def resume(checkpoint: Any, answer: Any, ctx: ToolContext) -> Any:
+        from runbook_nb.runbook.bridge import resume_call
+
+        return await resume_call(declaration, checkpoint, answer, ctx)
+
     return define_tool(
         name=name,
         description=description,
         input_schema=input_schema_of(input_schema, probe),
         result_kind=result_kind,
         execute=answer,
+        **{"resume": resume, **tool_options},
         carried=FrozenDict(runbook=declaration),
-        **tool_options,
     )
 
 

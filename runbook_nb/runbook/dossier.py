@@ -9,7 +9,7 @@ the run's log; a carried one holds what was written down, and says how much of i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
@@ -120,7 +120,10 @@ class RuleSource(Immutable):
     name, version, digest : str
         Of the set that judged.
     rules : RuleSet or None
-        Its content; in a copy, what a policy hides is replaced. None when it could not be written.
+        Its content, with what a policy hides replaced. None when it could not be written.
+    judged : RuleSet or None
+        The set by which decisions name it: in a live dossier the one that judged, not served; in
+        a copy the same as ``rules``.
     hidden : frozenset of str
         Keys whose values and limits must not be seen.
     """
@@ -129,6 +132,7 @@ class RuleSource(Immutable):
     version: str
     digest: str
     rules: RuleSet | None
+    judged: RuleSet | None = field(default=None, repr=False)
     hidden: frozenset[str] = frozenset()
 
     @classmethod
@@ -136,11 +140,13 @@ class RuleSource(Immutable):
         """Make the source of a set that judged under a policy."""
         whens = [rule.when for rule in rules.rules] + [entry.where for entry in rules.outside]
         keys = {key for when in whens if isinstance(when, Mapping) for key in when}
+        shown = redactor.rules(rules)
         return cls(
-            name=rules.name,
-            version=rules.version,
+            name=shown.name,
+            version=shown.version,
             digest=rules.digest,
-            rules=rules,
+            rules=shown,
+            judged=rules,
             hidden=frozenset(key for key in keys if redactor.hides_key(key)),
         )
 
@@ -211,17 +217,19 @@ class Dossier:
         """Make the dossier of a run that answered."""
         verdicts = declaration.verdicts
         rules = declaration.rules
-        judged = dict.fromkeys(run.rule_sets())
+        judged, text = run.raw_rule_sets(), run.redactor.text
         return cls(
             procedure=run.name,
             sources=[RuleSource.of(rule_set, run.redactor) for rule_set in judged],
             structure=run.structure,
-            decider=None if verdicts is None else verdicts.decider,
+            decider=None if verdicts is None else text(verdicts.decider),
             fan_outs=groups,
             rows=() if rowset is None else rowset.rows,
-            units={} if verdicts is None else verdicts.units,
+            units={}
+            if verdicts is None
+            else {text(column): text(unit) for column, unit in verdicts.units.items()},
             ranked=bool(verdicts is not None and verdicts.rank),
-            stamp=None if rules is None else (rules.name, rules.version),
+            stamp=None if rules is None else (text(rules.name), text(rules.version)),
             run=run,
         )
 
@@ -232,7 +240,7 @@ class Dossier:
 
     def digest_of(self, rules: RuleSet) -> str:
         """Give the digest of the set that judged, for the form of it that is held here."""
-        return next((s.digest for s in self.sources if s.rules == rules), rules.digest)
+        return next((s.digest for s in self.sources if s.judged == rules), rules.digest)
 
     @property
     def redactor(self) -> Redactor:
@@ -311,11 +319,11 @@ class Dossier:
         return None
 
     def _is_decider(self, stage: Any) -> bool:
-        if self.decider in (stage.id, stage.name):
+        text = self._redactor.text
+        id_ = text(stage.id)
+        if self.decider in (id_, text(stage.name)):
             return True
-        return any(
-            stage.id == node.id for node in self.structure.find(self.decider or "", "decider")
-        )
+        return any(id_ == node.id for node in self.structure.find(self.decider or "", "decider"))
 
     def _own_decisions(self) -> Iterator[SubjectFacts]:
         """Yield the run's own decisions, where no fan-out is what the verdicts are about."""

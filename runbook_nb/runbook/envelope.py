@@ -409,7 +409,8 @@ class Explanation(Renderable):
         decision = None if self.decision is None else self.decision.to_dict()
         if decision is not None and "rules" in decision:
             # A copy holds rules whose hidden limits were replaced; the digest is of the real ones.
-            decision["rules"]["digest"] = self.envelope.dossier.digest_of(self.decision.rules)
+            digest = self.envelope.dossier.digest_of(self.decision.path.rules)
+            decision["rules"]["digest"] = digest
         return {
             "subject": to_wire(self.subject),
             "row": None if self.row is None else thaw(self.row),

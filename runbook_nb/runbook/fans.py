@@ -83,8 +83,9 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
     [('each', 1, False)]
     """
     found: dict[str, list[FanOut]] = {}
+    text = run.redactor.text
     for key, fan in _executions(run.log):
-        found.setdefault(key, []).append(fan)
+        found.setdefault(text(key), []).append(fan)
     structure = run.structure
     counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
     deciders = {place_of(structure, n.key) for n in structure.nodes if n.kind == "decider"}
@@ -101,7 +102,7 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
     return tuple(
         FanOutGroup(
             key=key,
-            counts=counts,
+            counts=counts.served_by(run.redactor),
             decides=decides[key],
             judges=judges[key],
             executions=tuple(found[key]),

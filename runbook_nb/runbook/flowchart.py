@@ -7,7 +7,7 @@ checked or by which rules; `runbook_as_tool` is for that.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,11 @@ from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure
 from runbook_nb.record.redact import Redact, as_redact
+from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
 from runbook_nb.runbook.declare import as_kept, as_recorders, input_schema_of
 from runbook_nb.tools import Tool, ToolContext, define_tool
+from runbook_nb.tools.dispatch import read_calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ def flowchart_as_tool(
         The built chart that each call runs.
     result_mapper : callable, optional
         Takes the final state and gives the text; may be async. When it raises, or gives no text,
-        the answer is ``[mapper-error: …]``. By default the answer is the final state as JSON.
+        the answer is ``[mapper-error: …]``. By default the answer is what the chart gives,
+        `Run.output`, as JSON: the final state unless it declares something else.
     redact : Redact or mapping, optional
         What must not be seen in the state the answer is made of, or in a kept record.
     recorders : iterable of callable, optional
@@ -127,23 +130,42 @@ def flowchart_as_tool(
     async def answer(args: Mapping[str, Any], ctx: ToolContext) -> str:
         return await _run(declaration, args, ctx)
 
+    async def resume(checkpoint: Any, given: Any, ctx: ToolContext) -> str:
+        return await _resume(declaration, checkpoint, given, ctx)
+
     return define_tool(
         name=name,
         description=description,
         input_schema=input_schema_of(input_schema, flowchart),
         execute=answer,
+        **{"resume": resume, **tool_options},
         carried=FrozenDict(runbook=declaration),
-        **tool_options,
     )
 
 
 async def _run(declaration: _Declaration, args: Mapping[str, Any], ctx: ToolContext) -> str:
+    running = declaration.flowchart.run(dict(args), redact=declaration.redact, signal=ctx.signal)
+    return await _answered(declaration, running, ctx)
+
+
+async def _resume(declaration: _Declaration, checkpoint: Any, given: Any, ctx: ToolContext) -> str:
+    read_calls(checkpoint, declaration.name)
+    resume = getattr(declaration.flowchart, "resume", None)
+    if not callable(resume):
+        raise DefinitionError(
+            f"flowchart_as_tool({declaration.name}): its flowchart cannot be resumed",
+            where="flowchart",
+            code="not_resumable",
+        )
+    running = resume(checkpoint, given, redact=declaration.redact, signal=ctx.signal)
+    return await _answered(declaration, running, ctx)
+
+
+async def _answered(declaration: _Declaration, running: Awaitable[Run], ctx: ToolContext) -> str:
     from runbook_nb.runbook.bridge import note_run, paused_error
 
     try:
-        run = await declaration.flowchart.run(
-            dict(args), redact=declaration.redact, signal=ctx.signal
-        )
+        run = await running
     except BaseException as error:
         note_run(declaration, getattr(error, "run", None), ctx)
         raise
@@ -151,7 +173,7 @@ async def _run(declaration: _Declaration, args: Mapping[str, Any], ctx: ToolCont
     if run.status == "paused":
         raise paused_error("flowchart_as_tool", declaration.name, run)
     if declaration.mapper is None:
-        return encode(to_wire(run.state))
+        return encode(to_wire(run.output))
     try:
         text = declaration.mapper(run.state)
         if inspect.isawaitable(text):

@@ -114,11 +114,11 @@ def _under(declaration: Declaration) -> str:
 
 
 def _named_sets(run: Run) -> list[RuleSet]:
-    return [rule_set for rule_set in run.rule_sets() if not rule_set.is_bare]
+    return [rule_set for rule_set in run.raw_rule_sets() if not rule_set.is_bare]
 
 
 def _rule_sets(declaration: Declaration, run: Run) -> list[RuleSet]:
-    sets = [*run.rule_sets(), *filter(None, [declaration.rule_set])]
+    sets = [*run.raw_rule_sets(), *filter(None, [declaration.rule_set])]
     return list(dict.fromkeys(sets))
 
 
@@ -142,6 +142,7 @@ def _not_checked(
         )
     for group in groups:
         yield from fan_out_gaps(group, run.redactor)
+    yield from _failed_branches(run)
     if rowset is not None:
         yield from _row_gaps(rowset, groups)
     yield from _disagreement(declaration, run)
@@ -155,6 +156,23 @@ def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
         yield Item(
             f"what {show(tool)} would have answered: {counted(times, 'call')} to it failed",
             "the procedure went on without the answer",
+        )
+
+
+def _failed_branches(run: Run) -> Iterator[Item]:
+    # A fork goes on without a branch that failed, so nothing but this says that it did.
+    if all(code.kind != "fan_out" or code.stage.kind == "fan_out" for code in run.log.codes):
+        return
+    found: dict[tuple[str, str], list[str]] = {}
+    for fan, index, _ in run.walk.tracks():
+        if not fan.is_fan_out and fan.statuses[index] == FAILED:
+            reasons = found.setdefault((fan.stage.name, str(fan.items[index])), [])
+            reasons.append(reason_of(fan, index))
+    for (fork, branch), reasons in found.items():
+        times = "" if len(reasons) == 1 else f", {len(reasons)} times"
+        yield Item(
+            f"what branch {show(branch)} of {show(fork)} would have found: it failed{times}",
+            clip(run.redactor.text(reasons[0]), REASON_LENGTH),
         )
 
 
@@ -296,7 +314,7 @@ def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
 
 def _judgements(run: Run) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     for recorded in run.walk.iter_decisions():
-        yield recorded.decision.path, recorded.decision.values
+        yield recorded.decision.path, recorded.decision.raw_values
 
 
 def ledger_sentence(

@@ -105,6 +105,7 @@ def meanings_of(run: Run, declared_in: Structure, decider: str) -> dict[str, str
     Decisions count in the order they were made. Of many equal ones only the first and the last
     matter: the first gives a branch its place in the map, the last its words.
     """
+    text = run.redactor.text
     spellings, declared = resolve_decider(declared_in, decider)
     order = [
         (stage.name, path.meanings) for each in run.walk.decision_paths() for stage, path in each
@@ -113,7 +114,7 @@ def meanings_of(run: Run, declared_in: Structure, decider: str) -> dict[str, str
     if names and not names & spellings and not any(declared_in.find(decider, "decider")):
         # Nothing is harvested then, and nobody would see why.
         fix = did_you_mean(decider, names) or f"those that decided are {listed(sorted(names))}"
-        _log.warning("verdicts.decider %r named no decider of %s; %s", decider, run.name, fix)
-    text = run.redactor.text
-    observed = {b: text(m) for b, m in observed_meanings(order, spellings).items()}
-    return compose_meanings({b: text(m) for b, m in declared.items()}, observed)
+        words = f"verdicts.decider {decider!r} named no decider of {run.name}; {fix}"
+        _log.warning("%s", text(words))
+    observed = {text(b): text(m) for b, m in observed_meanings(order, spellings).items()}
+    return compose_meanings({text(b): text(m) for b, m in declared.items()}, observed)

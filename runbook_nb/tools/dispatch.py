@@ -8,17 +8,25 @@ started, and turns an absence nobody asked to survive into a signal that ends th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
 from runbook_nb._frozen import FrozenDict, freeze
+from runbook_nb._json import to_wire
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, did_you_mean
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.coverage import Ledger, fold_declared, read_coverage_result
 from runbook_nb.coverage.provenance import stamp_of
-from runbook_nb.errors import DefinitionError, RunbookError, RunSignal, ToolRefused, causes_of
+from runbook_nb.errors import (
+    CheckpointError,
+    DefinitionError,
+    RunbookError,
+    RunSignal,
+    ToolRefused,
+    causes_of,
+)
 from runbook_nb.tools.context import Session, ToolContext
 from runbook_nb.tools.gates import Credentials, check_arguments, issue_credential
 from runbook_nb.tools.tool import Tool, as_arguments
@@ -164,11 +172,14 @@ class InnerCallRecord:
         How it ended.
     result : object
         What it returned; `MISSING` after an error.
+    args : mapping
+        What it was given.
     """
 
     tool: str
     outcome: Literal["ok", "absent", "error"]
     result: Any = MISSING
+    args: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 class RunbookAbsenceSignal(RunSignal):
@@ -262,7 +273,95 @@ def stamp_carried(recorded: RecordedDispatch) -> Mapping[str, Any]:
     return next((stamp for stamp in stamps if stamp is not None), FrozenDict())
 
 
-def recording_dispatch(delivered: ToolDispatch | None, name: str) -> RecordedDispatch:
+@dataclass(frozen=True, slots=True)
+class EarlierCall:
+    """A call made before a procedure paused: how it ended, what it gave, what that declared."""
+
+    record: InnerCallRecord
+    declared: Ledger
+    stamp: Any
+
+
+def written_calls(recorded: RecordedDispatch | None) -> list[dict[str, Any]]:
+    """Write the calls made so far as JSON, for the checkpoint of a procedure that pauses.
+
+    What JSON cannot carry of a result is replaced by its type's name: nothing computes with it
+    any more, it is searched for secrets.
+    """
+    if recorded is None:
+        return []
+    written = []
+    for place in sorted(recorded._ended):
+        record = recorded._ended[place]
+        call: dict[str, Any] = {"tool": record.tool, "outcome": record.outcome}
+        if record.result is not MISSING:
+            call["result"] = to_wire(record.result)
+        if place in recorded._heard:
+            ledger, stamp = recorded._heard[place]
+            call["declared"] = ledger.to_dict()
+            call["stamp"] = to_wire(stamp)
+        written.append(call)
+    return written
+
+
+def read_calls(checkpoint: Any, tool: str) -> list[EarlierCall]:
+    """Read the calls out of the checkpoint of a tool.
+
+    Raises
+    ------
+    CheckpointError
+        It is no checkpoint, or is of another tool.
+    """
+    if not isinstance(checkpoint, Mapping):
+        raise CheckpointError(
+            f"a checkpoint is a mapping, not {type(checkpoint).__name__}",
+            code="bad_checkpoint",
+            where="checkpoint",
+        )
+    if checkpoint.get("tool") != tool:
+        raise CheckpointError(
+            f"the checkpoint is of tool {checkpoint.get('tool')!r}, not of {tool!r}",
+            code="other_tool",
+            where="tool",
+            fix="resume the tool that paused",
+        )
+    calls = checkpoint.get("calls", [])
+    if not isinstance(calls, list):
+        raise _bad_calls(f"they are {type(calls).__name__}, not a list")
+    return [_read_call(call) for call in calls]
+
+
+def _read_call(call: Any) -> EarlierCall:
+    if (
+        not isinstance(call, Mapping)
+        or not isinstance(call.get("tool"), str)
+        or call.get("outcome") not in ("ok", "absent", "error")
+    ):
+        raise _bad_calls("one of them is no call")
+    stamp = call.get("stamp")
+    return EarlierCall(
+        InnerCallRecord(
+            tool=call["tool"],
+            outcome=call["outcome"],
+            result=freeze(call["result"], "result") if "result" in call else MISSING,
+        ),
+        Ledger.from_dict(call.get("declared")),
+        freeze(stamp, "stamp") if isinstance(stamp, Mapping) else None,
+    )
+
+
+def _bad_calls(why: str) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint's calls cannot be read: {why}",
+        code="bad_checkpoint",
+        where="calls",
+        fix="pass error.checkpoint as it was given, or as it came out of JSON",
+    )
+
+
+def recording_dispatch(
+    delivered: ToolDispatch | None, name: str, earlier: Sequence[EarlierCall] = ()
+) -> RecordedDispatch:
     """Wrap a call's door to other tools for one run of a procedure.
 
     Parameters
@@ -271,6 +370,8 @@ def recording_dispatch(delivered: ToolDispatch | None, name: str) -> RecordedDis
         What the context held.
     name : str
         The procedure's tool, for messages.
+    earlier : sequence of EarlierCall
+        The calls made before it paused, where it goes on.
 
     Returns
     -------
@@ -284,6 +385,9 @@ def recording_dispatch(delivered: ToolDispatch | None, name: str) -> RecordedDis
     False
     """
     recorded = RecordedDispatch(tools=_Undelivered(name))
+    for place, call in enumerate(earlier):
+        recorded._ended[place] = call.record
+        recorded._heard[place] = (call.declared, call.stamp)
     if delivered is not None:
         recorded.tools = _Recorder(delivered, recorded)
     return recorded
@@ -295,7 +399,7 @@ class _Recorder:
     def __init__(self, delivered: ToolDispatch, into: RecordedDispatch) -> None:
         self._delivered = delivered
         self._into = into
-        self._places = itertools.count()
+        self._places = itertools.count(len(into._ended))
 
     def has(self, name: str) -> bool:
         return self._delivered.has(name)
@@ -309,17 +413,18 @@ class _Recorder:
         allow_absent: bool = False,
     ) -> Any:
         place, ended = next(self._places), self._into._ended
+        given = {} if args is None else args
         try:
-            result = await self._delivered.call(name, {} if args is None else args, signal=signal)
+            result = await self._delivered.call(name, given, signal=signal)
         except BaseException:
-            ended[place] = InnerCallRecord(tool=name, outcome="error")
+            ended[place] = InnerCallRecord(tool=name, outcome="error", args=given)
             raise
         reading = read_coverage_result(result)
         self._into._heard[place] = (fold_declared([result]), _kept_stamp(result))
         if reading is None or reading.status != "absent":
-            ended[place] = InnerCallRecord(tool=name, outcome="ok", result=result)
+            ended[place] = InnerCallRecord(tool=name, outcome="ok", result=result, args=given)
             return result
-        ended[place] = InnerCallRecord(tool=name, outcome="absent", result=result)
+        ended[place] = InnerCallRecord(tool=name, outcome="absent", result=result, args=given)
         if allow_absent is True:
             return result
         self._into._signals[place] = RunbookAbsenceSignal(result, name)

@@ -298,10 +298,10 @@ did you mean 'ages'?
 
     async def resume(
         self,
-        name: str,
         checkpoint: Any,
         answer: Any = None,
         *,
+        tool: str | None = None,
         call_id: str | None = None,
         signal: Stop | None = None,
     ) -> Any:
@@ -311,51 +311,70 @@ did you mean 'ages'?
 
         Parameters
         ----------
-        name : str
-            Which tool.
         checkpoint : object
-            The ``checkpoint`` of the `Paused` error.
+            The ``checkpoint`` of the `Paused` error, also after a trip through JSON.
         answer : object
             What it waited for.
+        tool : str, optional
+            Which tool; by default the one its checkpoint names under ``tool``, as those of
+            runbooks do.
         call_id, signal
             As for `call`.
+
+        Returns
+        -------
+        object
+            What the call would have returned: of a runbook the envelope, whose walk covers the
+            time before the pause and after it.
 
         Raises
         ------
         ToolRefused
             ``not_resumable``, besides the refusals of `call`.
+        Paused
+            It asked again.
         """
-        tool = await self._find(name)
-        if tool.resume is None:
+        name = tool
+        if name is None and isinstance(checkpoint, Mapping):
+            name = checkpoint.get("tool")
+        if name is None:
             raise ToolRefused(
-                f"tool {tool.name!r} cannot be resumed",
+                "the checkpoint names no tool to resume",
                 code="not_resumable",
-                where=tool.name,
+                where="checkpoint",
+                fix='give error.checkpoint as it is, or tool="name" beside it',
+            )
+        found = await self._find(name)
+        if found.resume is None:
+            raise ToolRefused(
+                f"tool {found.name!r} cannot be resumed",
+                code="not_resumable",
+                where=found.name,
                 fix="call it again from the start",
-                facts={"tool": tool.name},
+                facts={"tool": found.name},
             )
         if checkpoint is None:  # which would read as a call from the start
             raise ToolRefused(
-                f"there is nothing to resume {tool.name!r} from",
+                f"there is nothing to resume {found.name!r} from",
                 code="not_resumable",
-                where=tool.name,
+                where=found.name,
                 fix="give the checkpoint of the Paused error",
-                facts={"tool": tool.name},
+                facts={"tool": found.name},
             )
-        return await self._begin(tool, {"answer": answer}, call_id, signal, checkpoint)
+        return await self._begin(found, {"answer": answer}, call_id, signal, checkpoint)
 
     def resume_sync(
         self,
-        name: str,
         checkpoint: Any,
         answer: Any = None,
         *,
+        tool: str | None = None,
         call_id: str | None = None,
         signal: Stop | None = None,
     ) -> Any:
         """Resume a call and wait; see `resume`."""
         return run_sync(
-            lambda: self.resume(name, checkpoint, answer, call_id=call_id, signal=signal)
+            lambda: self.resume(checkpoint, answer, tool=tool, call_id=call_id, signal=signal)
         )
 
     async def _find(self, name: Any) -> Tool:

@@ -322,6 +322,13 @@ class TestSchemaProblems:
     def test_a_sound_schema_has_none(self):
         assert schema_problems(_obj({"a": {"$ref": "#"}, "b": True, "c": {"if": 1}})) == []
 
+    def test_what_a_chart_gives_may_be_of_any_type(self):
+        assert schema_problems({"type": "array"}) != []
+        assert schema_problems({"type": "array", "items": {}}, any_type=True) == []
+        assert schema_problems({}, any_type=True) == []
+        assert [p.where for p in schema_problems({"type": "rows"}, any_type=True)] == ["type"]
+        assert schema_problems([], any_type=True) != []
+
 
 # -- the same answers as the reference implementation ------------------------------------------
 

@@ -266,4 +266,4 @@ def test_an_error_that_cannot_say_itself_is_still_named():
 
 def test_what_ends_a_run_is_listed_once():
     assert errors.RunSignal in ENDS_RUN
-    assert len(ENDS_RUN) == len(set(ENDS_RUN)) == 4
+    assert len(ENDS_RUN) == len(set(ENDS_RUN)) == 5

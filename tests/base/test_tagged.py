@@ -63,8 +63,9 @@ FROZEN = st.recursive(
         st.lists(inner, max_size=4).map(tuple),
         st.dictionaries(TEXTS, inner, max_size=4),
         st.dictionaries(HASHABLE, inner, max_size=3),
-        st.tuples(st.lists(TEXTS, min_size=1, max_size=3, unique=True), st.lists(inner, max_size=4))
-        .map(lambda rows: [dict.fromkeys(rows[0], value) for value in rows[1]]),
+        st.tuples(
+            st.lists(TEXTS, min_size=1, max_size=3, unique=True), st.lists(inner, max_size=4)
+        ).map(lambda rows: [dict.fromkeys(rows[0], value) for value in rows[1]]),
     ),
     max_leaves=12,
 ).map(freeze)
@@ -107,7 +108,9 @@ def test_what_is_written_reads_back_as_it_was(value):
 @settings(deadline=None)
 @given(st.lists(FROZEN, max_size=5), st.randoms(use_true_random=False))
 def test_a_document_of_values_that_share_parts_reads_back_as_it_was(values, chance):
-    shared = [chance.choice([value, FrozenList([value, *values[:at]])]) for at, value in enumerate(values)]
+    shared = [
+        chance.choice([value, FrozenList([value, *values[:at]])]) for at, value in enumerate(values)
+    ]
     values = [*values, *shared, FrozenDict(all=FrozenList(values))]
     tagger, reader = Tagger(), Untagger()
     written = [tagger.rows(values), *(tagger.write(value) for value in values)]

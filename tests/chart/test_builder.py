@@ -280,13 +280,12 @@ def test_a_chart_shows_and_describes_itself():
         "   decides, by size v1:",
         "   - big: more than one",
         "   - small (default)",
-        "   - declined",
+        "   - declined: for what reaches no classification",
         "3. Each",
         "   for each item, at most 3:",
-        "   1. one",
+        "   1. one: Look at it.",
         "4. Made",
-        "   for each item, at most 2:",
-        "   a chart made per item",
+        "   for each item, at most 2, a chart made for it",
     ]
     assert repr(chart) == "<Chart c · 4 stages>"
     assert "Each" in str(chart)

@@ -340,3 +340,16 @@ def test_a_slot_names_the_way_its_branch_took():
     run = chart.run_sync()
     assert [slot.branch for slot in run.slots("each")] == ["small", "big"]
     assert run.slots("each")[0].to_dict()["branch"] == "small"
+
+
+def test_an_item_for_which_no_chart_could_be_made_is_told_in_its_branch_also_inside_a_mount():
+    def broken(item, index):
+        raise KeyError("no such chart")
+
+    outer = (
+        flow_chart("outer", lambda s: None, id="a")
+        .add_subchart("Inner", fan([1], broken), id="sub")
+        .build()
+    )
+    row = next(row for row in outer.run_sync().walk if row.type == "error")
+    assert (row.stage_id, row.runtime_stage_id, row.subflow) == ("each", None, "sub/each~0")

@@ -11,7 +11,7 @@ import pytest
 import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.model import Retry
-from runbook_nb.errors import ChartError, RuleError
+from runbook_nb.errors import ChartError, RuleError, ScopeClosed
 from runbook_nb.record.narrative import condition_words
 from runbook_nb.record.slots import Slots
 
@@ -406,3 +406,25 @@ def test_slots_are_what_a_fan_out_gives_when_it_is_last():
     assert isinstance(run.result, Slots)
     assert [slot.value for slot in run.result] == [1, 2]
     assert run.state["o"] == run.result
+
+
+def test_a_stage_that_is_cancelled_while_it_may_be_tried_again_ends_its_stream_and_its_scope():
+    kept = []
+
+    def say(scope):
+        kept.append(scope)
+        scope.stream("on")
+        raise asyncio.CancelledError
+
+    chart = flow_chart("say", say, id="say", stream="said", retry=Retry(3)).build()
+    heard = []
+    with pytest.raises(asyncio.CancelledError) as caught:
+        asyncio.run(chart.run(on_stream=heard.append))
+    assert [(event.kind, event.complete) for event in heard] == [
+        ("start", True),
+        ("token", True),
+        ("end", False),
+    ]
+    assert [row.type for row in caught.value.run.walk] == ["stage", "step", "error"]
+    with pytest.raises(ScopeClosed):
+        kept[0]["late"] = 1

@@ -194,7 +194,7 @@ class Broken:
         (np.float64(1.5), 1.5),
         (np.str_(SECRET), PLACEHOLDER),
         (np.array([1]), PLACEHOLDER),
-        (Opaque(), PLACEHOLDER),
+        (Opaque(), {"token": PLACEHOLDER}),
         (Honest(), {"token": PLACEHOLDER, "n": 2}),
         (Broken(), PLACEHOLDER),
         (object, PLACEHOLDER),

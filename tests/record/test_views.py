@@ -12,7 +12,7 @@ from runbook_nb._json import encode
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.scope import interrupt
 from runbook_nb.errors import CheckpointError, DefinitionError, NoSuchFanOut
-from runbook_nb.record.checkpoint import CHECKPOINT_FORMAT
+from runbook_nb.record.checkpoint import CHECKPOINT_FORMAT, structure_digest
 from runbook_nb.record.commits import Commit
 from runbook_nb.record.kept import KeptRecords, inner_runs_of
 from runbook_nb.record.run import RUN_STATUSES
@@ -340,27 +340,51 @@ def paused(expects=None, state=None):
 
 def test_a_checkpoint_holds_real_values_and_where_it_paused():
     run = paused({"yes": True})
-    assert run.state == {"token": "[REDACTED]"}
-    assert json.loads(json.dumps(run.checkpoint)) == {
+    # The stage will run again from its top, so what it wrote before it asked is not kept.
+    assert run.state == {}
+    checkpoint = json.loads(json.dumps(run.checkpoint))
+    record = checkpoint.pop("record")
+    assert checkpoint == {
         "format": CHECKPOINT_FORMAT,
         "procedure": "gate",
+        "structure": structure_digest(run.structure),
         "paused_at": {"stage": "gate", "stage_id": "ask", "runtime_stage_id": "ask#0"},
-        "pause": {"reason": "restart?", "expects": {"yes": True}},
+        "pause": {"reason": "restart?", "expects": {"yes": True}, "data": None},
         "args": {"host": "a"},
-        "state": {"token": "real-value"},
+        "state": {},
         "steps_executed": 1,
         "fan_outs": [],
-        "converted": {},
+        "place": {
+            "levels": [[0, None]],
+            "kind": "ask",
+            "answers": [],
+            "loops": [{}],
+            "question": {"reason": "restart?", "expects": {"yes": True}, "data": None},
+            "pending": {},
+        },
+        "undeclared": [],
+        "met": None,
+        "taken_back": [["token", "real-value"]],
     }
+    assert "real-value" not in json.dumps(record)
 
 
-def test_a_question_json_cannot_carry_is_an_error_that_names_it():
-    with pytest.raises(CheckpointError, match="interrupt was given a expects"):
-        _ = paused({1, 2}).checkpoint
+def test_a_question_json_cannot_carry_fails_the_stage_and_is_named():
+    with pytest.raises(CheckpointError, match="interrupt was given expects") as caught:
+        paused({1, 2})
+    assert caught.value.run.status == "failed"
 
 
-def test_state_json_cannot_carry_is_counted():
-    assert paused(state=object()).checkpoint["converted"] == {"object": 1}
+def test_state_json_cannot_carry_is_named():
+    run = paused(state=object())
+    assert run.checkpoint["place"]["kind"] == "ask"  # what was taken back does not count
+    chart = (
+        rb.flow_chart("c", lambda s: s.set("door", object()), id="a")
+        .add_function("Ask", lambda s: rb.interrupt(s, "go?"), id="ask")
+        .build()
+    )
+    with pytest.raises(CheckpointError, match="door"):
+        _ = chart.run_sync().checkpoint
 
 
 def test_a_paused_run_shows_its_question():

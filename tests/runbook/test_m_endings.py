@@ -62,8 +62,8 @@ def test_case_130_a_pause_is_an_error_with_its_checkpoint(kit):
     box = rb.Toolbox([runbook])
     with pytest.raises(Paused, match=r"runbook_as_tool\(restart_probe\).*restart it\?") as caught:
         box.call_sync("restart_probe", call_id="c1")
-    assert "not resumed through the tool boundary" in str(caught.value)
-    assert caught.value.checkpoint is not None
+    assert "toolbox.resume(error.checkpoint, answer)" in str(caught.value)
+    assert caught.value.checkpoint["tool"] == "restart_probe"
     assert caught.value.run.status == "paused"
     assert box.last_run.status == "paused"
     assert rb.inner_runs_of(runbook).get("c1")["outcome"] == "paused"
@@ -78,7 +78,7 @@ def test_case_130_the_question_is_told_without_what_the_policy_hides(kit):
     with pytest.raises(Paused) as caught:
         box.call_sync("restart_probe")
     assert "t0p-s3cret" not in str(caught.value)
-    assert caught.value.checkpoint["state"]["token"] == "t0p-s3cret"
+    assert caught.value.checkpoint["pause"]["reason"] == "use t0p-s3cret?"
 
 
 def test_case_131_calls_leave_nothing_for_each_other(kit):

@@ -689,19 +689,19 @@ class TestResuming:
         box = Toolbox([self._paused(make)])
         with pytest.raises(Paused) as caught:
             box.call_sync("t")
-        resumed = box.resume_sync("t", caught.value.checkpoint, "yes", call_id="tc-2")
+        resumed = box.resume_sync(caught.value.checkpoint, "yes", tool="t", call_id="tc-2")
         assert resumed == [1, "yes", "tc-2", None, True]
 
     def test_is_refused_where_the_tool_has_no_way(self, make):
         with pytest.raises(ToolRefused) as caught:
-            Toolbox([make("t")]).resume_sync("t", {}, "yes")
+            Toolbox([make("t")]).resume_sync({}, "yes", tool="t")
         assert caught.value.code == "not_resumable"
 
     def test_is_refused_without_a_checkpoint_instead_of_starting_again(self, make):
         ran = []
         tool = make("t", ran.append, resume=lambda checkpoint, answer, ctx: ran.append(answer))
         with pytest.raises(ToolRefused, match="nothing to resume"):
-            Toolbox([tool]).resume_sync("t", None, "yes")
+            Toolbox([tool]).resume_sync(None, "yes", tool="t")
         assert ran == []
 
     def test_permission_and_middleware_apply(self, make):
@@ -713,15 +713,15 @@ class TestResuming:
             return go(replace(call, args={"answer": call.args["answer"].upper()}))
 
         box = Toolbox([self._paused(make)], permit=permit, middleware=[middleware])
-        assert box.resume_sync("t", {"at": 1}, "yes")[1] == "YES"
+        assert box.resume_sync({"at": 1}, "yes", tool="t")[1] == "YES"
         with pytest.raises(ToolRefused) as caught:
-            box.resume_sync("t", {"at": 1}, "no")
+            box.resume_sync({"at": 1}, "no", tool="t")
         assert caught.value.code == "not_permitted"
 
     def test_ground_declared_on_resuming_is_kept(self, make):
         tool = make("t", lambda args: 1, resume=lambda checkpoint, answer, ctx: NOTHING)
         box = Toolbox([tool])
-        assert box.resume_sync("t", {"at": 1}) is NOTHING
+        assert box.resume_sync({"at": 1}, tool="t") is NOTHING
         assert box.declared_count == 1
 
 
