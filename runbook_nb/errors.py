@@ -223,6 +223,12 @@ class NoSuchFanOut(RunbookError, LookupError):
     code = "no_such_fan_out"
 
 
+class NoSuchStage(RunbookError, LookupError):
+    """No stage of that name holds a chart."""
+
+    code = "no_such_stage"
+
+
 class SubjectNotFound(RunbookError, LookupError):
     """No branch, or more than one, belongs to the subject asked for."""
 

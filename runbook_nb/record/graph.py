@@ -37,9 +37,9 @@ from runbook_nb.record.beside import (
 )
 from runbook_nb.record.causes import Declared, declared_ways
 from runbook_nb.record.overlay import Overlay, template_path
+from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
-from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.rules.decision import Decision
 
 if TYPE_CHECKING:
@@ -510,7 +510,7 @@ class _Drawer:
     def _how_often(self, owner: str, times: int) -> Lines:
         """Count a way out of several visits; of a single one its line says enough."""
         inside = bool(self.within) or self._fan_out_around(owner) is not None
-        if self.overlay is not None and self.overlay.visits(owner) == 1 and not inside:
+        if self.overlay is not None and self.overlay.visits(owner) < 2 and not inside:
             return ()
         return (count_line(counted(times, "subject" if inside else "time")),)
 

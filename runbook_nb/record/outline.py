@@ -29,9 +29,9 @@ from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.graph import drawn_order, judging_rules, structure_graph, walk_graph
 from runbook_nb.record.log import StageRef
 from runbook_nb.record.overlay import Overlay, overlay_of, template_path
+from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.slots import error_words, served_subject
 from runbook_nb.record.structure import Structure, StructureNode, branch_badge
-from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
@@ -220,6 +220,8 @@ class _Outline:
         visits, failed = self.overlay.visits(node.key), self.overlay.failed[node.key]
         fan = node.kind == "fan_out" and node.key in self.overlay.fan_outs
         phrases = [self.teller.fan_out(node) if fan else self.teller.kind(node)]
+        if node.kind == "branch":
+            phrases.insert(0, self.word(node))
         if visits > 1 and self.teller.form(node) not in COUNTED:
             phrases.append(f"{visits} times")
         phrases += self.teller.more(node, listed=True)
@@ -230,14 +232,18 @@ class _Outline:
         phrases.append(self.teller.tags(node))
         yield joined(phrases)
 
+    @staticmethod
+    def word(node: StructureNode) -> Cell:
+        """Give the word that leads to a branch, where its name is another."""
+        word = node.branch or ""
+        return Data(value=word) if node.name.casefold() != word.casefold() else ""
+
     def of_branch(self, node: StructureNode) -> Iterator[Cell]:
         """Yield what is said of a branch of a selector: which rule selects it."""
         route = node.decider or "", node.branch or ""
         owner = self.walk.structure.node(route[0])
         if owner is None or owner.kind != "selector":
             return
-        if node.name.casefold() != route[1].casefold():
-            yield Data(value=node.branch)
         causes = self.overlay.causes.get(route, [])
         for cause in causes:
             yield cause.word, Data(value=cause.condition)

@@ -81,7 +81,8 @@ class Overlay:
         (key of a decider or selector, branch) -> the ways it came about, in order of first
         meeting.
     rules : mapping
-        Key of a decider or selector -> the rule sets that judged there, in order of judging.
+        Key of a decider or selector -> the rule sets that judged there, in order of judging,
+        served.
     selections : mapping
         Selector key -> its first selection with evidence.
     edges : Counter
@@ -130,7 +131,9 @@ class Overlay:
             return "failed"
         if self.waiting(key) >= visits:
             return "paused"
-        return "stopped" if self.stops.get(key, (0,))[0] >= visits else "ran"
+        # A chart that hands a stop on stopped at a stage inside it.
+        mounts = "subchart" in (node.kind, node.detail.get("form"))
+        return "stopped" if not mounts and self.stops.get(key, (0,))[0] >= visits else "ran"
 
     def state_of_untaken(self, node: StructureNode) -> str:
         """Say why a node did not run: ``not_taken`` only where its decider chose another way."""
@@ -183,6 +186,8 @@ def overlay_of(
             counter.track(
                 facts_of(log, shape), fan.values, [fan.offsets[index]], template_path(only)
             )
+    for key, rules in overlay.rules.items():
+        overlay.rules[key] = dict.fromkeys(map(redactor.rules, rules))
     return overlay.served(redactor) if redactor.knows_secrets else overlay
 
 

@@ -209,7 +209,7 @@ class Teller:
         more = len(node.tags) - MAX_TAGS
         runs: list[Run] = ["tagged"]
         for place, tag in enumerate(node.tags[:MAX_TAGS]):
-            runs += [Data(value=tag)] if not place else [",", Data(value=tag)]
+            runs += [Data(value=tag)] if not place else [", ", Data(value=tag)]
         return (*runs, f", +{more} more") if more > 0 else tuple(runs)
 
 
@@ -219,14 +219,14 @@ def joined(phrases: Iterable[Cell]) -> Cell:
     Examples
     --------
     >>> joined(["ran 2 times", ("stopped here:", Data(value="enough"))])
-    ('ran 2 times', ',', 'stopped here:', Data(value='enough', unit=None, tone='plain'))
+    ('ran 2 times', ', ', 'stopped here:', Data(value='enough', unit=None, tone='plain'))
     """
     runs: list[Run] = []
     for phrase in phrases:
         if phrase in ("", ()):
             continue
         if runs:
-            runs.append(",")
+            runs.append(", ")
         runs += phrase if isinstance(phrase, tuple) else (phrase,)
     return runs[0] if len(runs) == 1 else tuple(runs) if runs else ""
 

@@ -99,16 +99,19 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
     homes = {member: group.key for group in graph.groups for member in group.members}
     for node in graph.nodes:
         if node.key not in homes:
-            _add_node(drawn, names[node.key], node)
-    _add_groups(drawn, graph, names, nodes)
+            _add_node(drawn, names[node.key], node, look)
+    _add_groups(drawn, graph, names, nodes, look)
     weights = _weights(graph, homes)
     number = 0
     for edge in graph.edges:
         number += bool(edge.lines)
         lines = edge_lines(edge, look, number if edge.lines else None)
         layout = weights.get((edge.source, edge.target), {})
+        ends = [names[edge.source], names[edge.target]]
         attributes = _edge(edge, nodes[edge.target], lines, layout)
-        drawn.edge(names[edge.source], names[edge.target], **attributes)
+        if attributes.get("dir") == "back":
+            ends.reverse()
+        drawn.edge(*ends, **attributes)
         if nodes[edge.target].kind == "note":
             with drawn.subgraph(graph_attr={"rank": "same"}) as beside:
                 beside.node(names[edge.source])
@@ -117,7 +120,11 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
 
 
 def _add_groups(
-    drawn: Any, graph: Graph, names: Mapping[str, str], nodes: Mapping[str, GraphNode]
+    drawn: Any,
+    graph: Graph,
+    names: Mapping[str, str],
+    nodes: Mapping[str, GraphNode],
+    look: Look,
 ) -> None:
     """Add the frames with what lies in them, however deep, each behind those before it."""
     inside: dict[str, list[tuple[int, GraphGroup]]] = {}
@@ -149,7 +156,7 @@ def _add_groups(
                 outer.subgraph(name=f"cluster_{place}", graph_attr=attributes)
             )
             for key in group.members:
-                _add_node(inner, names[key], nodes[key])
+                _add_node(inner, names[key], nodes[key], look)
             around.append((inner, iter(inside.get(group.key, ())), stack))
 
 
@@ -157,8 +164,8 @@ def _weights(graph: Graph, homes: Mapping[str, str]) -> dict[tuple[str, str], di
     """Say which edges are to be laid out in a way of their own.
 
     Where one branch of a decider is a chart, the others stay near the decider and not near what
-    follows them all. A way back does not push what it comes from down, but inside a frame, which
-    its words would leave.
+    follows them all. A way back is written the other way round, so that no engine has to guess
+    where a ring begins; or it takes no part in ranking, where it goes round plain stages.
     """
     heads = {group.key for group in graph.groups}
     kinds = {node.key: node.kind for node in graph.nodes}
@@ -167,17 +174,18 @@ def _weights(graph: Graph, homes: Mapping[str, str]) -> dict[tuple[str, str], di
     for edge in graph.edges:
         if edge.source in wide and kinds[edge.source] in ("decider", "fork", "selector"):
             found[edge.source, edge.target] = {"weight": "2"}
-        loose = edge.source not in homes and edge.target not in homes
-        if edge.back and loose and kinds[edge.source] != "branch":
-            found[edge.source, edge.target] = {"constraint": "false"}
+        if edge.back and edge.source != edge.target:
+            loose = edge.source not in homes and edge.target not in homes
+            aside = loose and kinds[edge.source] != "branch"
+            found[edge.source, edge.target] = {"constraint": "false"} if aside else {"dir": "back"}
     return found
 
 
 # --- nodes -------------------------------------------------------------------------------------
 
 
-def _add_node(drawn: Any, name: str, node: GraphNode) -> None:
-    lines = node_lines(node)
+def _add_node(drawn: Any, name: str, node: GraphNode, look: Look) -> None:
+    lines = node_lines(node, look)
     attributes = _node_look(node)
     classes = [attributes.pop("class", ""), weights_of(lines)]
     drawn.node(

@@ -74,8 +74,12 @@ class _Folder:
         self.total = len(graph.nodes)
         self.said: list[str] = []
         self.apart: list[str] = []
+        #: Heads of folded frames.
+        self.closed: list[str] = []
         #: Nodes that stand for a run: how many stages and charts each is of.
         self.runs: dict[str, tuple[int, int]] = {}
+        #: What each node of the whole chart is drawn as; None where it is left out.
+        self.drawn_as: dict[str, str | None] = {node.key: node.key for node in graph.nodes}
         #: How many nodes of the whole chart each drawn one stands for, where they are several.
         self.stands_for: Counter[str] = Counter()
 
@@ -94,7 +98,10 @@ class _Folder:
         if not said:
             return tuple(self.apart)
         drawn = f"{len(self.graph.nodes)} of {self.total} nodes drawn"
-        return (*self.apart, f"{drawn}: {', '.join(said)}")
+        heads = {node.key for node in self.graph.nodes}
+        one = next((key for key in self.closed if key in heads), None)
+        alone = f'; one alone: flowchart().inside("{one}")' if one is not None else ""
+        return (*self.apart, f"{drawn}: {', '.join(said)}{alone}")
 
     def weight(self, key: str) -> int:
         """Count the nodes that one stands for."""
@@ -106,6 +113,8 @@ class _Folder:
         ``closed`` are the frames that are drawn no more.
         """
         gone = {key: node.key for key, node in merged.items() if key != node.key}
+        for key, drawn in self.drawn_as.items():
+            self.drawn_as[key] = gone.get(drawn, drawn) if drawn is not None else None
         sums: Counter[str] = Counter()
         for key, into in gone.items():
             sums[into] += self.weight(key)
@@ -211,6 +220,7 @@ class _Folder:
             node = self._closed(nodes[head], inside, times)
             merged.update(dict.fromkeys([head, *(n.key for n in inside)], node))
         self.merge(merged, closed)
+        self.closed += held
         kinds = Counter(_FRAMED.get(nodes[head].kind, "chart") for head in held)
         words = listed(counted(number, kind) for kind, number in sorted(kinds.items()))
         self.said.append(f"{words}{why} folded")
@@ -294,6 +304,8 @@ class _Folder:
         if not self.too_large or not gone:
             return
         number = sum(map(self.weight, gone))
+        for key, drawn in self.drawn_as.items():
+            self.drawn_as[key] = None if drawn in gone else drawn
         nodes = tuple(node for node in self.graph.nodes if node.key not in gone)
         edges = (e for e in self.graph.edges if e.source not in gone and e.target not in gone)
         groups = (

@@ -22,6 +22,9 @@ TITLE_LINES: Final = 3
 TITLE_COLUMNS: Final = 28
 SECOND_COLUMNS: Final = 46
 NOTE_COLUMNS: Final = 20
+#: The same of what is no box, whose corners take room, and where a picture is too wide.
+CORNERED_COLUMNS: Final = 32
+NARROW_COLUMNS: Final = 20
 #: A condition is short by nature and gets more room than a sentence; a long one is cut.
 CONDITION_LINES: Final = 2
 CONDITION_ROOM: Final = 4
@@ -53,11 +56,14 @@ class Look:
         Whether the author's sentences are told.
     numbered : bool
         Whether edges carry only a number and the count, the rest being left to the list.
+    narrow : bool
+        Whether what stands in nodes is wrapped sooner.
     """
 
     wrap: int = WRAPS[0]
     sentences: bool = True
     numbered: bool = False
+    narrow: bool = False
 
 
 def most_branches(graph: Graph) -> int:
@@ -67,7 +73,15 @@ def most_branches(graph: Graph) -> int:
     return max(ways.values(), default=0)
 
 
-def node_lines(node: GraphNode) -> list[Line]:
+_COLUMNS: Final = {
+    "note": NOTE_COLUMNS,
+    "decider": CORNERED_COLUMNS,
+    "selector": CORNERED_COLUMNS,
+    "fork": CORNERED_COLUMNS,
+}
+
+
+def node_lines(node: GraphNode, look: Look | None = None) -> list[Line]:
     """Give the lines of a node: its name, then what is said under it.
 
     Examples
@@ -77,8 +91,11 @@ def node_lines(node: GraphNode) -> list[Line]:
     ['● protected']
     """
     strong: Weight = "plain" if node.state == "not_taken" else "strong"
-    title = [Line(text, strong) for text in _cut(_titled(node.title), TITLE_COLUMNS, TITLE_LINES)]
-    columns = NOTE_COLUMNS if node.kind == "note" else SECOND_COLUMNS
+    narrow = look is not None and look.narrow
+    columns = NARROW_COLUMNS if narrow else TITLE_COLUMNS
+    title = [Line(text, strong) for text in _cut(_titled(node.title), columns, TITLE_LINES)]
+    columns = _COLUMNS.get(node.kind, SECOND_COLUMNS)
+    columns = min(columns, NARROW_COLUMNS) if narrow else columns
     under: list[str] = []
     for cell in (node.second, node.third):
         under += _cut(cell_text(cell), columns, TITLE_LINES) if cell else []

@@ -90,7 +90,7 @@ _BRACKETS: Final = {
     "selector": ("[/", "/]"),
     "fork": ("[/", "\\]"),
     "subchart": ("[", "]"),
-    "streaming": (">", "]"),
+    "streaming": ("[\\", "\\]"),
     "pausable": ("([", "])"),
 }
 

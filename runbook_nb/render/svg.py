@@ -118,7 +118,9 @@ def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
         graph = replace(graph, direction="TB")
     for wrap in WRAPS[many:]:
         yield graph, Look(wrap=wrap), ""
-    narrow = Look(wrap=WRAPS[-1], sentences=False)
+    if any(node.kind in ("fork", "selector") for node in graph.nodes):  # side by side
+        yield graph, Look(wrap=WRAPS[-1], narrow=True), ""
+    narrow = Look(wrap=WRAPS[-1], sentences=False, narrow=True)
     if any(line.kind == "label" for edge in graph.edges for line in edge.lines):
         yield graph, narrow, "too wide for the author's sentences, which are left out"
     if any(edge.state == "taken" and edge.lines for edge in graph.edges):
@@ -179,7 +181,8 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
     )
     size = len(svg.encode("utf-8", "replace"))
     if size > MAX_BYTES:
-        words = f"no picture: it has {size // 1024} kB, more than {MAX_BYTES // 1024} kB"
+        kept = "the list tells the same, and .mermaid can be drawn elsewhere"
+        words = f"no picture: it has {size // 1024} kB, more than {MAX_BYTES // 1024} kB; {kept}"
         return Drawing(alt=alt, note=words)
     encoded = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     return Drawing(
