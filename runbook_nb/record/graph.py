@@ -8,8 +8,7 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +35,7 @@ from runbook_nb.record.beside import (
     taken_lines,
 )
 from runbook_nb.record.causes import Declared, declared_ways
+from runbook_nb.record.order import Drawn, RulesOf, drawn_order, judging_rules
 from runbook_nb.record.overlay import Overlay, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.redact import Redactor
@@ -44,9 +44,6 @@ from runbook_nb.rules.decision import Decision
 
 if TYPE_CHECKING:
     from runbook_nb.record.walk import Walk
-
-#: Gives the rule sets of a decider.
-RulesOf = Callable[[StructureNode], Iterable[Any]]
 
 
 def structure_graph(structure: Structure, rules: Mapping[str, Any] | None = None) -> Graph:
@@ -108,71 +105,6 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
         within=within,
         decisions=decisions,
     ).graph()
-
-
-def judging_rules(walk: Walk, overlay: Overlay, node: StructureNode) -> Iterable[Any]:
-    """Give the rule sets that judged at a node; those of stages of its id where none did."""
-    return tuple(overlay.rules.get(node.key, ())) or walk.rules_at(node.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A node in the order of drawing, with how deep it lies."""
-
-    node: StructureNode
-    depth: int
-
-
-def drawn_order(
-    structure: Structure, rules_of: RulesOf, head: str | None = None
-) -> Iterator[Drawn]:
-    """Yield the nodes as they are told: each followed by its branches, then by what is inside it.
-
-    A decider's branches come in the order its rules name them; those no rule names behind them,
-    the default at the end.
-
-    Parameters
-    ----------
-    structure : Structure
-    rules_of : callable
-        Gives the rule sets of a decider or selector.
-    head : str, optional
-        Only what lies inside the stage of this key.
-    """
-    defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
-
-    def next_of(node: StructureNode) -> list[StructureNode]:
-        branches = list(structure.branches_of(node.key))
-        if branches and node.kind == "decider":
-            first: dict[str | None, int] = {}
-            for rules in rules_of(node):
-                for rule in rules.rules:
-                    first.setdefault(rule.then, len(first))
-            branches.sort(key=lambda n: (n.key in defaults, first.get(n.branch, len(first))))
-        return branches or _stages(structure, node.key)
-
-    # A stack of our own: charts may lie in one another deeper than Python's stack reaches.
-    open_at = [iter(_stages(structure, head))]
-    met: set[str] = set()
-    while open_at:
-        node = next(open_at[-1], None)
-        if node is None:
-            open_at.pop()
-            continue
-        if node.key in met:
-            continue
-        met.add(node.key)
-        yield Drawn(node, len(open_at) - 1)
-        open_at.append(iter(next_of(node)))
-
-
-def _stages(structure: Structure, head: str | None) -> list[StructureNode]:
-    """Give the stages of a chart, without the branches that hang on one of them."""
-    return [
-        node
-        for node in structure.inside(head)
-        if node.kind != "branch" or structure.node(node.decider or "") is None
-    ]
 
 
 #: Edges that lead to one of several ways.
@@ -258,7 +190,7 @@ class _Drawer:
     # -- nodes -----------------------------------------------------------------------------
 
     def _node(self, node: StructureNode) -> GraphNode:
-        state = self._state(node)
+        state = self.teller.state(node)
         title: Cell = Data(value=node.name)
         named: Cell = ""
         kind: Any = node.kind
@@ -292,9 +224,6 @@ class _Drawer:
                 order = tuple(n.branch or "" for n in branches)
                 found.update((n.key, verdict_role(n.branch or "", order)) for n in branches)
         return found
-
-    def _state(self, node: StructureNode) -> Any:
-        return "declared" if self.overlay is None else self.overlay.state_of(node)
 
     def _second(self, node: StructureNode, state: str, named: Cell) -> Cell:
         """Say what stands under a name."""

@@ -26,8 +26,9 @@ from runbook_nb._view import (
 )
 from runbook_nb.record.causes import declared_ways
 from runbook_nb.record.counts import count_fan_out
-from runbook_nb.record.graph import drawn_order, judging_rules, structure_graph, walk_graph
+from runbook_nb.record.graph import structure_graph, walk_graph
 from runbook_nb.record.log import StageRef
+from runbook_nb.record.order import drawn_order, judging_rules
 from runbook_nb.record.overlay import Overlay, overlay_of, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.slots import error_words, served_subject
@@ -210,7 +211,7 @@ class _Outline:
                 yield FlowLine(
                     depth=drawn.depth,
                     cells=(Data(value=node.name), *self.said(node)),
-                    state=overlay.state_of(node),  # type: ignore[arg-type]
+                    state=self.teller.state(node),
                     key=node.key,
                     beside=node.kind == "branch",
                 )
@@ -252,7 +253,7 @@ class _Outline:
         if not causes:
             word, condition = self.untaken(node)
             yield word if not condition else (word, Data(value=condition))
-        if not self.overlay.runs[node.key] and self.overlay.state_of(node) == "not_taken":
+        if self.teller.state(node) == "not_taken":
             yield "not selected"
 
     def verdict(self, node: StructureNode, depth: int) -> Iterator[FlowLine]:
@@ -266,7 +267,7 @@ class _Outline:
         behind: tuple[Cell, ...] = (more,) if more else ()
         causes = overlay.causes.get(route, [])
         if taken:
-            state: Any = overlay.state_of(node)
+            state = self.teller.state(node)
             for place, cause in enumerate(causes):
                 said = cause.condition if cause.via == "default" else Data(value=cause.condition)
                 label = Data(value=cause.label) if cause.label else ""
@@ -278,7 +279,7 @@ class _Outline:
                 yield FlowLine(depth=depth, cells=(*cells, *behind), state=state, key=key)
             return
         word, condition = self.untaken(node)
-        state = overlay.state_of_untaken(node)
+        state = self.teller.state(node)
         yield FlowLine(
             depth=depth,
             cells=(name, 0, word, Data(value=condition) if condition else "", state_words(state)),

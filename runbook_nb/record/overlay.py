@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log
 from runbook_nb.record.redact import Redactor
@@ -122,7 +123,7 @@ class Overlay:
         """Count the questions of a node that nobody has answered."""
         return self.asked[key] - self.answered[key]
 
-    def state_of(self, node: StructureNode) -> str:
+    def state_of(self, node: StructureNode) -> State:
         """Say what became of a node, as one of the states a graph knows."""
         key, visits = node.key, self.visits(node.key)
         if not visits:
@@ -135,7 +136,7 @@ class Overlay:
         mounts = "subchart" in (node.kind, node.detail.get("form"))
         return "stopped" if not mounts and self.stops.get(key, (0,))[0] >= visits else "ran"
 
-    def state_of_untaken(self, node: StructureNode) -> str:
+    def state_of_untaken(self, node: StructureNode) -> State:
         """Say why a node did not run: ``not_taken`` only where its decider chose another way."""
         owner = node.decider if node.kind == "branch" else None
         if owner is None or self.visits(owner) <= self.failed[owner] + self.waiting(owner):

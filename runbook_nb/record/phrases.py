@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from runbook_nb._text import counted
-from runbook_nb._view import Cell, Data, Run
+from runbook_nb._view import Cell, Data, Run, State
 from runbook_nb.record.overlay import Overlay, Spread
 from runbook_nb.record.structure import Structure, StructureNode
 
@@ -38,6 +38,31 @@ class Teller:
     def __init__(self, structure: Structure, overlay: Overlay | None) -> None:
         self.structure = structure
         self.overlay = overlay
+
+    def state(self, node: StructureNode) -> State:
+        """Say what became of a node; what lies in a way nobody took was not taken either."""
+        if self.overlay is None:
+            return "declared"
+        state = self.overlay.state_of(node)
+        inside = state == "not_reached" and self._frames.get(node.key) in self._passed_by
+        return "not_taken" if inside else state
+
+    @cached_property
+    def _frames(self) -> dict[str, str]:
+        return self.structure.frames()
+
+    @cached_property
+    def _passed_by(self) -> set[str]:
+        """The charts inside branches that were not taken, by the stage that holds each."""
+        found: set[str] = set()
+        for key, _ in sorted(self.structure.groups, key=lambda group: -len(group[1])):
+            node = self.structure.node(key)
+            taken = self.overlay is None or node is None or self.overlay.visits(key) > 0
+            if not taken and node is not None and self.overlay is not None:
+                passed = self.overlay.state_of_untaken(node) == "not_taken"
+                if passed or self._frames.get(key) in found:
+                    found.add(key)
+        return found
 
     # -- what a stage is -------------------------------------------------------------------
 
@@ -94,7 +119,7 @@ class Teller:
 
     @cached_property
     def _branches_inside(self) -> Counter[str | None]:
-        frames = self.structure.frames()
+        frames = self._frames
         return Counter(frames.get(n.key) for n in self.structure.nodes if n.kind == "branch")
 
     def _stream(self, node: StructureNode) -> Cell:

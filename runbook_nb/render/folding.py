@@ -9,7 +9,7 @@ folded the same way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -18,13 +18,20 @@ from runbook_nb._view import (
     Badge,
     Graph,
     GraphEdge,
-    GraphGroup,
-    GraphLine,
     GraphNode,
     Run,
     State,
 )
 from runbook_nb.render.cells import runs_of
+from runbook_nb.render.merging import (
+    LEFT,
+    NOTABLE,
+    Frames,
+    degrees,
+    homes_of,
+    merged_graph,
+    plain_runs,
+)
 
 #: Branches of one stage before those alike are drawn as one node.
 MAX_BRANCHES: Final = 6
@@ -32,10 +39,6 @@ MAX_BRANCHES: Final = 6
 MAX_NODES: Final = 60
 #: Frames that lie in one another before what is deeper is folded.
 MAX_FRAMES: Final = 6
-
-#: States a reader looks for first.
-_NOTABLE: Final = ("failed", "paused", "stopped")
-_LEFT: Final = ("not_taken", "not_reached")
 
 
 def fold(graph: Graph) -> tuple[Graph, tuple[str, ...]]:
@@ -121,7 +124,7 @@ class _Folder:
         known = {node.key for node in self.graph.nodes}
         for into, times in sums.items():
             self.stands_for[into] = times + (self.weight(into) if into in known else 0)
-        self.graph = _merged(self.graph, merged, closed)
+        self.graph = merged_graph(self.graph, merged, closed)
 
     # -- branches side by side -------------------------------------------------------------
 
@@ -134,7 +137,7 @@ class _Folder:
         kinds = {node.key: node.kind for node in self.graph.nodes}
         nodes = {node.key: node for node in self.graph.nodes}
         heads = {group.key for group in self.graph.groups}
-        homes = _homes(self.graph)
+        homes = homes_of(self.graph)
         choices: dict[str, list[GraphEdge]] = {}
         for edge in self.graph.edges:
             sides = kinds[edge.source] in ("fork", "selector")
@@ -148,7 +151,7 @@ class _Folder:
             sides = kinds[owner] in ("fork", "selector")
             for edge in edges:
                 target = nodes[edge.target]
-                plain = target.key not in heads and target.state not in ("declared", *_NOTABLE)
+                plain = target.key not in heads and target.state not in ("declared", *NOTABLE)
                 if plain if sides else (edge.state == "not_taken" and not edge.default):
                     alike.setdefault(target.state if sides else "not_taken", []).append(target.key)
             for state, keys in alike.items():
@@ -164,7 +167,7 @@ class _Folder:
 
     def fold_deep(self) -> None:
         """Draw what lies deeper than frames can be told apart as one node."""
-        inside = _Frames(self.graph)
+        inside = Frames(self.graph, _telling)
         self.fold_groups(
             [key for key, depth in inside.depth.items() if depth > MAX_FRAMES],
             f" deeper than {MAX_FRAMES} levels",
@@ -181,7 +184,7 @@ class _Folder:
     def _fold_charts(self, *, least: int, most: int) -> None:
         if not self.too_large:
             return
-        frames = _Frames(self.graph)
+        frames = Frames(self.graph, _telling)
         order = sorted(
             (key for key, rank in frames.rank.items() if least <= rank <= most),
             # Deep ones first, and of them the large ones; of equals those further down.
@@ -202,7 +205,7 @@ class _Folder:
         keys = set(chosen)
         if not keys:
             return
-        frames = _Frames(self.graph)
+        frames = Frames(self.graph, _telling)
         nodes = {node.key: node for node in self.graph.nodes}
         held: dict[str, list[GraphNode]] = {}
         closed: set[str] = set()
@@ -235,7 +238,7 @@ class _Folder:
             if head.kind == "fan_out" and node.kind == "branch" and badge and times[node.key]:
                 said += [",", Badge(word=badge.word, count=times[node.key])]
         states = Counter(node.state for node in inside if node.kind != "gap")
-        said += [f", {states[s]} {_INSIDE[s]} inside" for s in _NOTABLE if states[s]]
+        said += [f", {states[s]} {_INSIDE[s]} inside" for s in NOTABLE if states[s]]
         number = sum(self.weight(node.key) for node in inside if node.kind != "gap")
         said.append(f", {counted(number, 'node')} folded")
         before = runs_of(head.second) if head.second else ()
@@ -251,7 +254,7 @@ class _Folder:
         if not self.too_large:
             return
         merged: dict[str, GraphNode] = {}
-        for run in _runs(self.graph):
+        for run in plain_runs(self.graph):
             if len(run) < 2:
                 continue
             number = mounts = 0
@@ -279,15 +282,15 @@ class _Folder:
         """Leave out plain stages between other nodes: each joins the node it alone follows."""
         if not self.too_large:
             return
-        entering, _ = _degrees(self.graph)
+        entering, _ = degrees(self.graph)
         before = {edge.target: edge.source for edge in self.graph.edges}
         nodes = {node.key: node for node in self.graph.nodes}
-        homes = _homes(self.graph)
+        homes = homes_of(self.graph)
         heads = {group.key for group in self.graph.groups}
         merged: dict[str, GraphNode] = {}
         for node in self.graph.nodes:
             source = before.get(node.key, "")
-            plain = node.kind in _PLAIN and node.state not in _NOTABLE and node.key not in heads
+            plain = node.kind in _PLAIN and node.state not in NOTABLE and node.key not in heads
             if not plain or entering[node.key] != 1 or node.key.endswith("~not_taken"):
                 continue
             home = merged.get(source, nodes[source])
@@ -356,200 +359,16 @@ def _word(state: State, owner: str) -> str:
 
 def _rank(node: GraphNode) -> int:
     """Say how soon a reader looks for a node."""
-    if node.state in _NOTABLE:
+    if node.state in NOTABLE:
         return 0
-    return 2 if node.state in _LEFT else 1
-
-
-class _Frames:
-    """The frames of a chart: how they lie in one another, how large and how telling they are."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.parent = {group.key: group.parent for group in graph.groups}
-        self.place = {group.key: n for n, group in enumerate(graph.groups)}
-        self.depth: dict[str, int] = {}
-        nodes = {node.key: node for node in graph.nodes}
-        own: dict[str, int] = {}
-        self.size: dict[str, int] = {}
-        for group in graph.groups:
-            self._depth_of(group.key)
-            own[group.key] = max(_telling(nodes[m], group.key) for m in group.members)
-            self.size[group.key] = len(group.members)
-        self.rank = dict(own)
-        # From the inside out, so that a frame knows what is in those inside it.
-        for key in sorted(self.depth, key=lambda key: -self.depth[key]):
-            around = self.parent[key]
-            if around in self.rank:
-                self.rank[around] = max(self.rank[around], self.rank[key])
-                self.size[around] += self.size[key]
-        self._open = dict(self.size)
-
-    def _depth_of(self, key: str) -> None:
-        chain: list[str] = []
-        while key and key not in self.depth:
-            chain.append(key)
-            key = self.parent.get(key, "")
-        depth = self.depth.get(key, 0)
-        for place, link in enumerate(reversed(chain), 1):
-            self.depth[link] = depth + place
-
-    def close(self, key: str) -> int:
-        """Fold a frame; give how many nodes fewer are drawn."""
-        fewer = self._open[key] - 1
-        around = key
-        while around:
-            self._open[around] -= fewer
-            around = self.parent.get(around, "")
-        return fewer
-
-    def outermost(self, key: str, keys: set[str]) -> str | None:
-        """Give the outermost of some frames that a frame lies in, itself included."""
-        found: str | None = None
-        while key:
-            if key in keys:
-                found = key
-            key = self.parent.get(key, "")
-        return found
+    return 2 if node.state in LEFT else 1
 
 
 def _telling(node: GraphNode, head: str) -> int:
     """Say how much a reader loses when a node goes: from one nobody came to, to one that failed."""
-    if node.state in _NOTABLE:
+    if node.state in NOTABLE:
         return 4
-    if node.state in _LEFT:
+    if node.state in LEFT:
         return 0
     deciding = node.kind in ("decider", "selector", "fan_out") or node.role is not None
     return 2 if deciding and (node.key != head or node.kind == "fan_out") else 1
-
-
-def _runs(graph: Graph) -> Iterator[list[GraphNode]]:
-    """Yield the longest runs of stages of one state that follow each other alone."""
-    nodes = {node.key: node for node in graph.nodes}
-    entering, leaving = _degrees(graph)
-    after = {edge.source: edge.target for edge in graph.edges}
-    before = {edge.target: edge.source for edge in graph.edges}
-    homes = _homes(graph)
-    heads = {group.key for group in graph.groups}
-
-    def plain(key: str) -> bool:
-        node = nodes[key]
-        closed = node.kind in ("subchart", "fork") and key not in heads
-        return (
-            (node.kind in ("stage", "folded") or closed)
-            and node.state not in _NOTABLE
-            and "~" not in key.removesuffix("~run")
-            and entering[key] == 1
-        )
-
-    def joined(key: str, following: str) -> bool:
-        return (
-            plain(key)
-            and plain(following)
-            and leaving[key] == 1
-            and leaving[following] == 1
-            and nodes[key].state == nodes[following].state
-            and homes.get(key) == homes.get(following)
-        )
-
-    begun: set[str] = set()
-    for node in graph.nodes:
-        key = node.key
-        if key in begun or not plain(key) or leaving[key] != 1:
-            continue
-        if joined(before[key], key):
-            continue  # met again from where its run begins; a ring has no beginning and stays
-        run = [node]
-        begun.add(key)
-        while after[key] not in begun and joined(key, after[key]):
-            key = after[key]
-            run.append(nodes[key])
-            begun.add(key)
-        yield run
-
-
-def _degrees(graph: Graph) -> tuple[Counter[str], Counter[str]]:
-    entering = Counter(edge.target for edge in graph.edges)
-    leaving = Counter(edge.source for edge in graph.edges)
-    return entering, leaving
-
-
-def _homes(graph: Graph) -> dict[str, str]:
-    """Give the frame each node stands in; the head of a frame stands in its own."""
-    return {member: group.key for group in graph.groups for member in group.members}
-
-
-def _merged(graph: Graph, merged: Mapping[str, GraphNode], closed: Collection[str]) -> Graph:
-    """Put other nodes in the place of some; edges between merged nodes go, doubled ones join."""
-    if not merged:
-        return graph
-    nodes: dict[str, GraphNode] = {}
-    for node in graph.nodes:
-        kept = merged.get(node.key, node)
-        nodes.setdefault(kept.key, kept)
-    edges: dict[tuple[str, str], GraphEdge] = {}
-    for edge in graph.edges:
-        source = merged[edge.source].key if edge.source in merged else edge.source
-        target = merged[edge.target].key if edge.target in merged else edge.target
-        moved = (source, target) != (edge.source, edge.target)
-        if moved and source == target:
-            continue
-        fresh = replace(edge, source=source, target=target)
-        if moved and not edge.back:  # what is said beside it was of other nodes
-            fresh = replace(fresh, lines=(), role=None)
-        known = edges.get((source, target))
-        edges[source, target] = fresh if known is None else _joined(known, fresh)
-    return replace(
-        graph,
-        nodes=tuple(nodes.values()),
-        edges=tuple(edges.values()),
-        groups=tuple(_merged_groups(graph, merged, closed, nodes)),
-    )
-
-
-def _joined(one: GraphEdge, other: GraphEdge) -> GraphEdge:
-    """Make one edge of two between the same nodes: taken where either was."""
-    loud = other if one.state != "taken" and other.state == "taken" else one
-    times, back = one.times + other.times, one.back and other.back
-    lines = loud.lines if one.lines == other.lines or not (one.lines and other.lines) else ()
-    if back and times:
-        lines = (GraphLine(kind="count", text=f"back {counted(times, 'time')}"),)
-    return replace(loud, times=times, back=back, lines=lines)
-
-
-def _merged_groups(
-    graph: Graph,
-    merged: Mapping[str, GraphNode],
-    closed: Collection[str],
-    nodes: Mapping[str, GraphNode],
-) -> Iterator[GraphGroup]:
-    """Yield the frames that are left; the head of one that was closed stands in that around it."""
-    places = {key: place for place, key in enumerate(nodes)}
-    parent = {group.key: group.parent for group in graph.groups}
-    renamed = {
-        group.key: dict.fromkeys(merged[m].key if m in merged else m for m in group.members)
-        for group in graph.groups
-    }
-    holding = {group.parent for group in graph.groups}
-    gone = {
-        key
-        for key, members in renamed.items()
-        # Nothing but its head is left of it, or not even that.
-        if key in closed or key not in members or (len(members) < 2 and key not in holding)
-    }
-
-    def left(key: str) -> str:
-        while key in gone:
-            key = parent[key]
-        return key
-
-    held: dict[str, dict[str, None]] = {}
-    seen: set[str] = set()
-    for key, members in renamed.items():
-        for member in members:
-            if member not in seen and left(key):
-                held.setdefault(left(key), {})[member] = None
-            seen.add(member)
-    for group in graph.groups:
-        if group.key not in gone and group.key in held:
-            inside = sorted(held[group.key], key=places.__getitem__)
-            yield replace(group, members=tuple(inside), parent=left(group.parent))

@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
 
-# Charts drawn at random and their plain interpreter stand beside the tests of running them.
-sys.path.insert(0, str(Path(__file__).parents[1] / "chart"))
+# The helpers beside the tests, and the charts drawn at random that stand beside those of running.
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "chart")]
