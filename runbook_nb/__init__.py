@@ -96,6 +96,12 @@ if TYPE_CHECKING:
     from runbook_nb.coverage import (
         read_coverage_result as read_coverage_result,
     )
+    from runbook_nb.record.commit import (
+        Commit as Commit,
+    )
+    from runbook_nb.record.commits import (
+        CommitLog as CommitLog,
+    )
     from runbook_nb.record.kept import (
         inner_runs_of as inner_runs_of,
     )
@@ -128,6 +134,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.record.walk import (
         Walk as Walk,
+    )
+    from runbook_nb.record.why import (
+        Why as Why,
     )
     from runbook_nb.rules import (
         Condition as Condition,
@@ -291,6 +300,9 @@ _HOMES: dict[str, str] = {
     "ProjectedWalk": "record.projection",
     "project_walk": "record.projection",
     "DEFAULT_WALK_CAP": "record.projection",
+    "Commit": "record.commit",
+    "CommitLog": "record.commits",
+    "Why": "record.why",
     "Structure": "record.structure",
     "Recording": "record.recording",
     "Redact": "record.redact",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ from runbook_nb._tags import (
     LONG,
     MOST_PARTS,
     SAFE_INTEGER,
+    Sizes,
     base64_text,
     escaped,
     float_text,
     int_text,
     is_clean,
     is_nan,
-    largest_of,
     scalar_tag,
     text_tag,
 )
@@ -39,10 +39,9 @@ from runbook_nb.errors import CycleError, JsonError
 class Refusal(Exception):
     """A value that cannot be carried: what it is, and the steps to it, innermost first."""
 
-    def __init__(self, what: str, type_name: str = "") -> None:
+    def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
-        self.type_name = type_name
         self.steps: list[str] = []
 
     @property
@@ -54,7 +53,10 @@ class Refusal(Exception):
 #: Gives the tag and the content of a value of another layer; None for what it does not know.
 Foreign = Callable[[Any], "tuple[str, Any] | None"]
 
-_CONTAINERS: Final = frozenset({FrozenDict, FrozenList, dict, list, tuple, frozenset, set})
+_PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str})
+_CONTAINERS: Final[frozenset[Any]] = frozenset(
+    {FrozenDict, FrozenList, dict, list, tuple, frozenset, set}
+)
 
 
 class Tagger:
@@ -103,6 +105,7 @@ class Tagger:
         self._blobs: dict[bytes, int] = {}
         #: Everything with a number; holding it keeps its identity its own.
         self._kept: list[Any] = []
+        self._sizes = Sizes(self._parts)
         self._referred = False
 
     def write(self, value: Any) -> Any:
@@ -128,6 +131,7 @@ class Tagger:
             written = self._write(value, 0)
             self.check()
         finally:
+            self._sizes.forget(self._kept[mark:], mark)
             del self._kept[mark:]
             tables: tuple[dict[Any, int], ...] = (self._known, self._texts, self._blobs)
             for table in tables:
@@ -139,13 +143,13 @@ class Tagger:
         """Write one value that neither refers to others nor is referred to."""
         return self._bare._write(value, 0)
 
-    def rows(self, values: Sequence[Any]) -> Any:
-        """Write several values that are not a list of anybody's: as columns when they are alike."""
-        return self._rows(values, 0)
+    def column(self, values: Sequence[Any]) -> Any:
+        """Write several values that are not a list of anybody's, briefly where they are alike."""
+        return self._column(values, 0)
 
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
-        if self._referred and largest_of(self._kept, self._parts) > MOST_PARTS:
+        if self._referred and self._sizes.too_large(self._kept):
             raise Refusal(f"a value with more than {MOST_PARTS:,} parts when it is spelt out")
 
     # -- one value
@@ -256,21 +260,42 @@ class Tagger:
         _check_distinct(written)
         return {"$set": written}
 
+    def _column(self, values: Sequence[Any], depth: int, *, spelt: bool = False) -> Any:
+        """Write a column: a value that stands everywhere once, what is known as differences."""
+        if len(values) > 1 and not spelt and _is_constant(values):
+            try:
+                return {"$same": self._write(values[0], depth + 1)}
+            except Refusal as refusal:
+                refusal.steps.append("[0]")
+                raise
+        first: Any = values[0] if values else None
+        if first.__class__ in _CONTAINERS:
+            numbers = [self._known.get(id(value), -1) for value in values]
+            if -1 not in numbers:
+                self._referred = True
+                before = [0, *numbers[:-1]]
+                return {"$refs": [now - last for now, last in zip(numbers, before, strict=True)]}
+        return self._rows(values, depth)
+
     def _rows(self, values: Sequence[Any], depth: int) -> Any:
-        keys = self._common_keys(values)
+        keys = () if depth > DEEPEST else self._common_keys(values)
         if not keys:
             return self._each(values, depth)
-        columns: list[Any] = [list(keys)]
-        for key in keys:
+        columns = [[row[key] for row in values] for key in keys]
+        # One column at least says how many rows there are.
+        spelt = all(map(_is_constant, columns))
+        written: list[Any] = [list(keys)]
+        for key, column in zip(keys, columns, strict=True):
             try:
-                columns.append(self._rows([row[key] for row in values], depth + 1))
+                first = len(written) == 1
+                written.append(self._column(column, depth + 1, spelt=spelt and first))
             except Refusal as refusal:
                 # The step inside is the row's.
                 refusal.steps.insert(-1, f".{clip(key, 60)}")
                 raise
         for row in values:
             self._remember(row)
-        return {"$table": columns}
+        return {"$table": written}
 
     def _common_keys(self, values: Sequence[Any]) -> tuple[str, ...]:
         """Give the keys that all of several mappings have in the same order; none when unlike."""
@@ -290,7 +315,7 @@ class Tagger:
     def _deep(self, value: Any) -> Any:
         """Write what lies too deep from the inside out, each part as references to its parts."""
         if not self._refer:
-            raise Refusal("a key or a member of a set nested too deeply", type(value).__name__)
+            raise Refusal("a key or a member of a set nested too deeply")
         entries: list[Any] = []
         stack = [(value, iter(self._parts(value)))]
         open_ones = {id(value)}
@@ -307,7 +332,12 @@ class Tagger:
             else:
                 stack.pop()
                 open_ones.discard(id(node))
-                entries.append(self._write(node, 0))
+                try:
+                    entries.append(self._write(node, 0))
+                except Refusal as refusal:
+                    around = [one for one, _ in stack]
+                    refusal.steps += _steps_to(node, around)
+                    raise
         return {"$deep": entries}
 
     def _has_parts(self, value: Any) -> bool:
@@ -351,8 +381,7 @@ class Tagger:
             return self._scalar(value, *written)
         if not self._strict:
             return self._text(self.report.replace(value))
-        name = type(value).__name__
-        raise Refusal(f"a {name}, which no JSON carries", name)
+        raise Refusal(f"a {type(value).__name__}, which no JSON carries")
 
     def _other_layer(self, value: Any, tag: str, content: Any, depth: int) -> Any:
         if not tag:
@@ -369,6 +398,21 @@ class Tagger:
         return written
 
 
+def _steps_to(value: Any, around: list[Any]) -> Iterator[str]:
+    """Give the steps to a value from what lies around it, innermost first."""
+    for outer in reversed(around):
+        pairs: Iterable[tuple[Any, Any]] = ()
+        if isinstance(outer, Mapping):
+            pairs = outer.items()
+        elif isinstance(outer, list | tuple):
+            pairs = enumerate(outer)
+        for key, part in pairs:
+            if part is value:
+                yield f".{clip(key, 60)}" if isinstance(key, str) else f"[{key!r}]"
+                break
+        value = outer
+
+
 def _content(foreign: Foreign, value: Any) -> Any:
     found = foreign(value)
     return None if found is None else found[1]
@@ -376,6 +420,14 @@ def _content(foreign: Foreign, value: Any) -> Any:
 
 def _is_plain_key(key: Any) -> bool:
     return key.__class__ is str and is_clean(key)
+
+
+def _is_constant(values: Sequence[Any]) -> bool:
+    """Say whether one and the same value, or one equal plain scalar, stands in every place."""
+    first = values[0]
+    if first.__class__ in _PLAIN:
+        return all(one.__class__ is first.__class__ and one == first for one in values)
+    return all(one is first for one in values)
 
 
 def _in_order(value: Mapping[Any, Any]) -> bool:

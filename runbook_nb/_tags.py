@@ -194,18 +194,25 @@ def scalar_tag(value: Any, report: WireReport) -> tuple[Any] | tuple[str, str] |
         value = _plain_datetime(value, report)
     elif isinstance(value, timedelta):
         value = _plain_span(value, report)
-    if isinstance(value, datetime | time) and value.fold and value.tzinfo is None:
-        return "$fold", value.isoformat()
+    if isinstance(value, datetime | time):
+        if value.tzinfo is not None and value.utcoffset() is None:
+            return None  # its zone cannot be said without a day
+        if value.fold and value.tzinfo is None:
+            return "$fold", value.isoformat()
     if isinstance(value, time):
         return "$time", value.isoformat()
     found = tagged(value)
     return None if found is None else next(iter(found.items()))
 
 
+def _is_of_pandas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas"
+
+
 def _plain_datetime(value: datetime, report: WireReport) -> datetime:
     if type(value) is datetime:
         return value
-    if getattr(value, "nanosecond", 0) or not type(value).__module__.startswith("pandas."):
+    if getattr(value, "nanosecond", 0) or not _is_of_pandas(value):
         report.replace(value)
     return datetime.combine(_day(value), value.timetz()).replace(fold=value.fold)
 
@@ -217,7 +224,7 @@ def _day(value: datetime) -> date:
 def _plain_span(value: timedelta, report: WireReport) -> timedelta:
     if type(value) is timedelta:
         return value
-    if getattr(value, "nanoseconds", 0) or not type(value).__module__.startswith("pandas."):
+    if getattr(value, "nanoseconds", 0) or not _is_of_pandas(value):
         report.replace(value)
     return timedelta(value.days, value.seconds, value.microseconds)
 
@@ -260,17 +267,41 @@ TEXT_TAGS: Final[dict[str, TagReader]] = {
 }
 
 
-def largest_of(kept: Sequence[Any], parts_of: Callable[[Any], Iterable[Any]]) -> int:
-    """Count the parts of each value with all it refers to spelt out; give the largest count.
+class Sizes:
+    """How many parts values have, with all they refer to spelt out.
 
-    What is kept lies behind all of its parts, so that one pass does.
+    What is taken later may refer to what was taken before, so that each is looked at once.
+
+    Parameters
+    ----------
+    parts_of : callable
+        Gives what lies directly in a value.
     """
-    sizes: dict[int, int] = {}
-    most = 0
-    for value in kept:
-        size = 0
-        for part in parts_of(value):
-            size += 1 + sizes.get(id(part), 0)
-        sizes.setdefault(id(value), size)
-        most = max(most, size)
-    return most
+
+    __slots__ = ("_most", "_parts_of", "_sizes", "_taken")
+
+    def __init__(self, parts_of: Callable[[Any], Iterable[Any]]) -> None:
+        self._parts_of = parts_of
+        self._sizes: dict[int, int] = {}
+        self._taken = 0
+        self._most = 0
+
+    def too_large(self, kept: Sequence[Any]) -> bool:
+        """Say whether one of several values has too many parts; each lies behind all of its own."""
+        sizes = self._sizes
+        for value in kept[self._taken :]:
+            size = 0
+            for part in self._parts_of(value):
+                size += 1 + sizes.get(id(part), 0)
+            sizes.setdefault(id(value), size)
+            self._most = max(self._most, size)
+        self._taken = len(kept)
+        return self._most > MOST_PARTS
+
+    def forget(self, dropped: Sequence[Any], mark: int) -> None:
+        """Forget values that are not kept, the first of which was at a mark."""
+        if self._taken > mark:
+            for value in dropped:
+                self._sizes.pop(id(value), None)
+            self._taken = mark
+            self._most = 0  # what was kept before had been found small enough

@@ -15,9 +15,9 @@ from runbook_nb._tags import (
     MOST_PARTS,
     SCALAR_TAGS,
     TEXT_TAGS,
+    Sizes,
     TagError,
     is_nan,
-    largest_of,
     read_tag,
     unknown_tag,
 )
@@ -25,6 +25,15 @@ from runbook_nb._text import clip
 
 #: Makes a value of another layer out of the content of its tag, whose parts were read.
 ForeignReader = Callable[[Any], Any]
+
+
+class _Same:
+    """A column in which one value stands everywhere."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 class Untagger:
@@ -54,9 +63,12 @@ class Untagger:
         self._foreign = dict(foreign or {})
         self._bare = Untagger(foreign, refer=False) if refer else self
         self._kept: list[Any] = []
+        self._sizes = Sizes(self._parts)
         #: The parts of the values of other layers, by the identity of the value.
         self._contents: dict[int, list[Any]] = {}
         self._referred = False
+        #: How many places were filled with a value that is written once for all of them.
+        self._places = 0
         self._tags: dict[str, Callable[[Any, int], Any]] = {
             "$tuple": self._tuple,
             "$set": self._set,
@@ -78,6 +90,7 @@ class Untagger:
             value = self._read(data, 0)
             self.check()
         finally:
+            self._sizes.forget(self._kept[mark:], mark)
             for one in self._kept[mark:]:
                 self._contents.pop(id(one), None)
             del self._kept[mark:]
@@ -87,13 +100,17 @@ class Untagger:
         """Read what `Tagger.bare` wrote."""
         return self._bare._read(data, 0)
 
-    def rows(self, data: Any) -> list[Any]:
-        """Read what `Tagger.rows` wrote."""
-        return self._rows(data, 0)
+    def column(self, data: Any, count: int) -> list[Any]:
+        """Read what `Tagger.column` wrote of so many values."""
+        found = self._column(data, 0)
+        values = self._spread(found, count) if isinstance(found, _Same) else found
+        if len(values) != count:
+            raise TagError(f"it has {len(values)} values, not {count}", "give one for each place")
+        return values
 
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
-        if self._referred and largest_of(self._kept, self._parts) > MOST_PARTS:
+        if self._referred and self._sizes.too_large(self._kept):
             raise TagError(
                 f"a value has more than {MOST_PARTS:,} parts when it is spelt out",
                 "do not refer to one part that often",
@@ -197,10 +214,33 @@ class Untagger:
     def _table(self, content: Any, depth: int) -> Any:
         return self._keep(FrozenList(self._table_rows(content, depth)))
 
-    def _rows(self, data: Any, depth: int) -> list[Any]:
-        if data.__class__ is dict and data.keys() == {"$table"}:
-            return self._table_rows(data["$table"], depth + 1)
+    def _column(self, data: Any, depth: int) -> list[Any] | _Same:
+        if data.__class__ is dict and len(data) == 1:
+            ((tag, content),) = data.items()
+            if tag == "$table":
+                return self._table_rows(content, depth + 1)
+            if tag == "$same":
+                return _Same(self._read(content, depth + 1))
+            if tag == "$refs" and self._refer:
+                return self._refs(content)
         return [self._read(item, depth + 1) for item in _listed(data, "a column")]
+
+    def _spread(self, same: _Same, count: int) -> list[Any]:
+        """Put one value in so many places: few words may make many of them, so they are counted."""
+        self._places += count
+        if self._places > MOST_PARTS:
+            raise TagError(
+                f"one value each stands in more than {MOST_PARTS:,} places", "write fewer of them"
+            )
+        self._referred = True
+        return [same.value] * count
+
+    def _refs(self, content: Any) -> list[Any]:
+        number, found = 0, []
+        for step in _listed(content, "$refs"):
+            number += step if step.__class__ is int else -1 - number
+            found.append(self._ref(number, 0))
+        return found
 
     def _table_rows(self, content: Any, depth: int) -> list[Any]:
         if depth > MOST_LEVELS:
@@ -211,9 +251,12 @@ class Untagger:
             raise TagError("a table needs distinct keys and a column for each", "give both")
         if any(key.__class__ is not str for key in keys):
             raise TagError("a key of a table is not text", "write such rows one by one")
-        columns = [self._rows(column, depth + 1) for column in parts[1:]]
-        if len(set(map(len, columns))) > 1:
+        read = [self._column(column, depth + 1) for column in parts[1:]]
+        sizes = {len(column) for column in read if not isinstance(column, _Same)}
+        if len(sizes) != 1:
             raise TagError("the columns of a table differ in length", "give one value per row")
+        (size,) = sizes
+        columns = [self._spread(one, size) if isinstance(one, _Same) else one for one in read]
         rows = [FrozenDict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
         return [self._keep(row) for row in rows]
 

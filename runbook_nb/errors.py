@@ -229,6 +229,12 @@ class NoSuchStage(RunbookError, LookupError):
     code = "no_such_stage"
 
 
+class PathError(RunbookError, LookupError):
+    """A path was asked for that leads nowhere in what was recorded, or that is none."""
+
+    code = "no_such_path"
+
+
 class SubjectNotFound(RunbookError, LookupError):
     """No branch, or more than one, belongs to the subject asked for."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
-from runbook_nb._text import MISSING
+from runbook_nb._text import MISSING, counted
 from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
@@ -409,7 +409,7 @@ class Execution(Watch):
         if passes > self.limits.loops:
             error = LimitReached(
                 f"chart {level.plan.chart.name!r} went back to stage {target!r} "
-                f"{self.limits.loops} times, which is the limit",
+                f"{counted(self.limits.loops, 'time')}, which is the limit",
                 code="loop_limit",
                 where=target,
                 fix="raise Limits(loops=…), or let a stage end the loop with scope.stop(…)",

@@ -6,7 +6,7 @@ a branch that is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb.chart.model import (
@@ -198,6 +198,9 @@ def _detail(stage: Stage) -> dict[str, Any]:
         detail["template"] = "unknown" if stage.lazy else "built"
         if stage.lazy:
             detail["lazy"] = True
+        for name, mapped in (("inputs", stage.inputs), ("outputs", stage.outputs)):
+            if isinstance(mapped, Mapping):
+                detail[name] = dict(mapped)
     elif isinstance(stage, ForkStage):
         if stage.into is not None:
             detail["into"] = stage.into

@@ -7,8 +7,7 @@ recorded state behind the log's back. When the stage ends its scope closes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runbook_nb._frozen import (
@@ -16,7 +15,6 @@ from runbook_nb._frozen import (
     KEPT,
     FrozenDict,
     FrozenList,
-    Immutable,
     deep_merge,
     freeze,
     handed_out,
@@ -278,32 +276,23 @@ class Scope(Mapping[str, Any]):
         Parameters
         ----------
         path : str
-            Keys joined by dots, positions of lists in brackets. A key with a dot in its own name
-            is read by ``scope["a.b"]``.
+            Names joined by dots, positions of lists in brackets. A key that is itself spelt with
+            dots comes first.
         default : object, optional
             What to give where nothing is there; without it that is an error.
 
         Raises
         ------
-        MissingKey
-            Naming the part that is not there.
+        MissingKey, PathError
+            Naming the part that is not there, and what is there instead.
         """
-        steps = path_steps(path)
-        found = self.get(str(steps[0]), MISSING)
-        for place, step in enumerate(steps[1:], 1):
-            if found is MISSING:
-                break
-            found = _inside(found, step)
-            if found is MISSING and default is MISSING:
-                raise MissingKey(
-                    f"stage {self._plan.ref.name!r} read {path!r}, and there is no "
-                    f"{steps[place]!r} in it",
-                    where=path,
-                    fix="use scope.read(path, default) where a part may be missing",
-                )
-        if found is MISSING:
-            return self[str(steps[0])] if default is MISSING else default
-        return found
+        from runbook_nb.record.lookup import follow, must_follow, path_of
+
+        key, steps = path_of(path, self._data)
+        if default is MISSING:
+            return must_follow(self[key], key, steps)
+        found = follow(self.get(key, MISSING), steps)
+        return default if found is MISSING else found
 
     def facts_for_rules(self) -> tuple[dict[str, Any], Callable[[Iterable[str]], None]]:
         """Give rules the raw state to read and a function that records which keys they read."""
@@ -535,50 +524,6 @@ def question_part(value: Any, name: str) -> Any:
             fix="pass plain texts, numbers, lists and mappings",
         ) from error
     return freeze(value, name)
-
-
-_STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
-
-
-def path_steps(path: str) -> list[str | int]:
-    """Read a path such as ``a.b[3].c`` into its steps.
-
-    Raises
-    ------
-    ChartError
-        It is no path.
-
-    Examples
-    --------
-    >>> path_steps("rows[3].age")
-    ['rows', 3, 'age']
-    """
-    steps: list[str | int] = []
-    end = 0
-    for found in _STEP.finditer(str(path)):
-        if found.start() != end:
-            break
-        steps.append(int(found[1]) if found[1] is not None else found[2])
-        end = found.end()
-    if not steps or end != len(path) or isinstance(steps[0], int) or path.startswith("."):
-        raise ChartError(
-            f"{path!r} is no path",
-            where=str(path),
-            fix="write keys joined by dots, with positions in brackets: rows[3].age",
-        )
-    return steps
-
-
-def _inside(value: Any, step: str | int) -> Any:
-    if isinstance(step, int):
-        if isinstance(value, Sequence) and not isinstance(value, str) and step < len(value):
-            return value[step]
-        return MISSING
-    if isinstance(value, Mapping):
-        return value.get(step, MISSING)
-    if isinstance(value, Immutable) and not step.startswith("_"):
-        return getattr(value, step, MISSING)
-    return MISSING
 
 
 def frozen_args(args: Mapping[str, Any] | None, what: str = "input") -> FrozenDict:

@@ -15,8 +15,10 @@ from runbook_nb._frozen import FrozenDict, FrozenList, freeze, thaw
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, to_wire
 from runbook_nb.errors import CheckpointError, LoadError
+from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.log import Log
 from runbook_nb.record.places import Place
+from runbook_nb.record.slots import Slots
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
@@ -79,8 +81,8 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     dict
         ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
         place, undeclared, met, taken_back, record}``; plain JSON. ``args``, ``state`` and
-        ``fan_outs`` are for the one who answers; the run goes on from the ``record``, which holds
-        every value as it is.
+        ``fan_outs`` are for the one who answers, with slots counted only; the run goes on from
+        the ``record``, which holds every value as it is.
 
     Raises
     ------
@@ -102,7 +104,7 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         "paused_at": {name: at.get(name) for name in ("stage", "stage_id", "runtime_stage_id")},
         "pause": thaw(run.raw_pause),
         "args": to_wire(resumed.args),
-        "state": to_wire(state),
+        "state": to_wire({key: _told(value) for key, value in state.items()}),
         "steps_executed": run.steps_executed,
         "fan_outs": [counts.to_dict() for counts in run.fan_outs],
         "place": place,
@@ -112,6 +114,14 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         "taken_back": [[key, to_wire(value)] for key, value in resumed.log.taken_back],
         "record": write_log(resumed.log, beside=beside),
     }
+
+
+def _told(value: Any) -> Any:
+    # Slots are in the record whole, and would fill a checkpoint here a second time.
+    if not isinstance(value, Slots):
+        return value
+    counts = count_fan_out(value.fan_out)
+    return {name: getattr(counts, name) for name in ("items", "ok", "failed", "not_reached")}
 
 
 def _written_place(place: Place, answers: list[Any]) -> dict[str, Any]:

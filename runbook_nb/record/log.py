@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -476,6 +476,11 @@ def _path_key(path: DecisionPath) -> Any:
         content: Any = rules.digest
     except Exception:  # rules without a written form are like no others
         content = id(rules)
-    # A digest knows functions by name only.
-    functions = tuple(rule.when for rule in rules.rules if not rule.is_filter)
-    return content, functions, path.codes, path.via, path.selected
+    # A digest knows functions by name only, and no order of the conditions of a rule, which is
+    # that of the outcomes.
+    whens = [rule.when for rule in rules.rules] + [entry.where for entry in rules.outside]
+    asked = tuple(
+        tuple((key, *ops) for key, ops in when.items()) if isinstance(when, Mapping) else when
+        for when in whens
+    )
+    return content, asked, path.codes, path.via, path.selected

@@ -10,10 +10,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
-from runbook_nb._tags import MOST_PARTS, TagError
+from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
 from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError
@@ -26,6 +26,7 @@ from runbook_nb.record.rulebook import (
     read_rule_sets,
 )
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.record.structure import NodeKind
 from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -34,6 +35,12 @@ LOG_FORMAT: Final = "runbook_nb/log/1"
 
 #: Fan-outs inside branches of others, at most; views follow them level by level.
 MOST_NESTED: Final = 64
+
+#: Slots that are items of other fan-outs, at most.
+MOST_SLOTS: Final = 5_000_000
+
+#: What a stage can be.
+KINDS: Final = frozenset(get_args(NodeKind))
 
 _FIX: Final = "read what write_log wrote, unchanged"
 
@@ -143,6 +150,8 @@ class LogReader:
         self._depths: list[int] = []
         self._looks: list[Counter[int]] = []
         self._here: Counter[int] = Counter()
+        #: Items that are slots of another fan-out, and how many there have to be.
+        self._sizes: list[tuple[Slots, int, str]] = []
         self._reader = Untagger(
             {
                 "$missing": self._missing,
@@ -201,6 +210,9 @@ class LogReader:
             self._fill(self._fans[number], entry, number)
         if self._placed != len(self._fans):
             raise bad_log("holds fan-outs that no track ran", "fan_outs")
+        for items, size, where in self._sizes:
+            if len(items) != size:
+                raise bad_log(f"has {len(items)} items, not {size}", where)
         self._here = Counter()  # whatever is beside the log lies in no fan-out
         self._guarded("the log", self._reader.check)
         self._check_looks()
@@ -211,7 +223,10 @@ class LogReader:
         where = f"stages[{number}]"
         if not isinstance(entry, list) or not 3 <= len(entry) <= 4:
             raise bad_log("is no written stage", where)
-        return StageRef(*(self._text(part, where) for part in entry))
+        ref = StageRef(*(self._text(part, where) for part in entry))
+        if ref.kind not in KINDS:
+            raise bad_log(f"is of the kind {clip(ref.kind, 40)!r}, which there is not", where)
+        return ref
 
     def _code(self, entry: Any, where: str) -> Code:
         if not isinstance(entry, list) or not 2 <= len(entry) <= 4:
@@ -265,7 +280,8 @@ class LogReader:
     def _column(self, column: Column, data: Any, where: str, inside: int) -> Sequence[Any]:
         if column.code.kind == "fan_out":
             return self._place(data, len(column.places), where, inside)
-        found: list[Any] = self._guarded(where, lambda: self._reader.rows(data))
+        count = len(column.places)
+        found: list[Any] = self._guarded(where, lambda: self._reader.column(data, count))
         check_column(column, found, where)
         return found
 
@@ -287,9 +303,10 @@ class LogReader:
         where = f"fan_outs[{number}]"
         if not isinstance(entry, dict):
             raise bad_log("is no written fan-out", where)
-        cap, execution = entry.get("cap"), entry.get("execution")
+        cap: Any = entry.get("cap")
+        execution: Any = entry.get("execution")
         into, subject = entry.get("into"), entry.get("subject")
-        if type(cap) is not int or cap < 0 or type(execution) is not int or execution < -1:
+        if not _is_count(cap) or not (execution == -1 or _is_count(execution)):
             raise bad_log("has a cap or an execution that is none", where)
         form = entry.get("form", "fan_out")
         if form not in FORMS:
@@ -315,6 +332,8 @@ class LogReader:
         if not isinstance(items, list | tuple | Slots):
             raise bad_log("are no list", f"{where}.items")
         size = len(items)
+        if isinstance(items, Slots):
+            size = self._claimed(items, entry.get("size"), where)
         fan.items = items
         statuses = self._runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
         shapes = self._runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
@@ -334,6 +353,15 @@ class LogReader:
         fan.values = self._columns(fan_columns(self.log, fan), entry, where, number)
         self._looks.append(self._here)
 
+    def _claimed(self, items: Slots, size: Any, where: str) -> int:
+        """Take the number of slots of a fan-out that may be read later; then they are counted."""
+        if type(size) is not int or size < 0:
+            raise bad_log("does not say how many items there are", where)
+        self._sizes.append((items, size, where))
+        if sum(claimed for _, claimed, _ in self._sizes) > MOST_SLOTS:
+            raise bad_log(f"has more than {MOST_SLOTS:,} slots for items", where)
+        return size
+
     def _notes(self, fan: FanOut, entry: Any, where: str) -> None:
         for note in entry if isinstance(entry, list) else [None]:
             if not isinstance(note, list) or len(note) != 2:
@@ -347,7 +375,7 @@ class LogReader:
             if type(value) is not int or type(times) is not int or value not in allowed:
                 raise bad_log("has a status or shape that is none", where)
             if not 0 < times <= size - len(found):
-                break
+                raise bad_log(f"tells of more than its {size} items", where)
             found += [value] * times
         if len(found) != size or len(numbers) % 2:
             raise bad_log(f"does not say what became of its {size} items", where)
@@ -424,6 +452,8 @@ class LogReader:
                 fix=error.fix,
                 code="bad_log",
             ) from error
+        except RecursionError:
+            raise bad_log("is nested too deeply", where) from None
         except ValueError as error:
             if isinstance(error, LoadError):
                 raise
@@ -465,9 +495,7 @@ class LogReader:
 
 def check_column(column: Column, values: Sequence[Any], where: str) -> None:
     """Refuse values that what recorded them cannot have recorded."""
-    code, part, places = column
-    if len(values) != len(places):
-        raise bad_log(f"has {len(values)} values, not {len(places)}", where)
+    code, part, _ = column
     if code.path is not None:
         called = part in functions_in(code.path)
         if any(isinstance(value, FunctionRecord) is not called for value in values):
@@ -486,6 +514,11 @@ def check_records(path: DecisionPath, values: Sequence[Any], where: str) -> None
             raise bad_log("has a value of another kind of rule", where)
 
 
+def _is_count(value: Any) -> bool:
+    """Say whether something is a number of things; one that long texts are made of is none."""
+    return type(value) is int and 0 <= value <= SAFE_INTEGER
+
+
 def _is_error(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
@@ -499,15 +532,18 @@ _FITS: Final[dict[str, Callable[[Any], bool]]] = {
     "ended": _is_error,
     "retry": lambda value: (
         isinstance(value, Mapping)
-        and {"attempt", "attempts"} <= value.keys()
+        and _is_count(value.get("attempt"))
+        and _is_count(value.get("attempts"))
         and _is_error(value.get("error"))
     ),
     "pause": lambda value: isinstance(value, Mapping) and {"reason", "expects"} <= value.keys(),
     "enter": lambda value: isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
     "streamed": lambda value: (
-        isinstance(value, Mapping) and {"stream", "tokens", "complete"} <= value.keys()
+        isinstance(value, Mapping)
+        and {"stream", "complete"} <= value.keys()
+        and _is_count(value.get("tokens"))
     ),
-    "loop": lambda value: type(value) is int,
+    "loop": _is_count,
     "choices": lambda value: isinstance(value, list | tuple),
 }
 

@@ -7,7 +7,6 @@ says so when somebody wants to judge with it. Decisions that were made by it kee
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from runbook_nb._frozen import thaw
@@ -97,6 +96,26 @@ def functions_in(path: DecisionPath) -> frozenset[int]:
     )
 
 
+def can_be_read(rules: RuleSet) -> bool:
+    """Say whether what is written of a rule set is one again; of one made for showing it may not.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule
+    >>> can_be_read(RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")]))
+    True
+    """
+    document = rules._document(by_name=True)
+    for rule, written_rule in zip(rules.rules, document["rules"], strict=True):
+        if not rule.is_filter:
+            written_rule["when"] = rule.when
+    try:
+        RuleSet.from_dict(document, recorded=True)
+    except RunbookError:
+        return False
+    return True
+
+
 # -- writing -------------------------------------------------------------------------------
 
 
@@ -115,6 +134,8 @@ class Rulebook:
         self.sets: list[dict[str, Any]] = []
         self.functions: list[list[str]] = []
         self._numbers: dict[tuple[int, int], int] = {}
+        #: What is written of a rule set -> its number: copies of one are one.
+        self._alike: dict[str, int] = {}
         self._called: list[Any] = []
         #: Keeps the identities that rule sets are found by their own.
         self._held: list[Any] = []
@@ -124,9 +145,12 @@ class Rulebook:
         """Give the number of a rule set as seen under a policy."""
         found = self._numbers.get((id(rules), id(hide)))
         if found is None:
-            found = self._numbers[id(rules), id(hide)] = len(self.sets)
             self._held.append((rules, hide))
-            self.sets.append(self._entry(rules, hide))
+            entry = self._entry(rules, hide)
+            found = self._alike.setdefault(encode(entry), len(self.sets))
+            if found == len(self.sets):
+                self.sets.append(entry)
+            self._numbers[id(rules), id(hide)] = found
         return found
 
     def path(self, path: DecisionPath, hide: Hider | None = None) -> list[Any]:
@@ -183,16 +207,14 @@ class Rulebook:
         return FunctionRecord(inputs, returned, error, kind)
 
     def _entry(self, rules: RuleSet, hide: Hider | None) -> dict[str, Any]:
-        entry: dict[str, Any] = {"digest": None}
-        with suppress(RunbookError):  # a limit no file can hold: such rules are like no others
-            entry["digest"] = rules._digest if isinstance(rules, ServedRules) else rules.digest
+        entry: dict[str, Any] = {"digest": rules.digest}
         document = rules._document(by_name=True)
         hidden = set(rules.hidden)
         served = isinstance(rules, ServedRules)
         if hide is not None:
             seen, more = hidden_document(rules, hide, self._text)
             hidden |= more
-            served = served or bool(more) or _text_of(seen) != _text_of(document)
+            served = served or bool(more) or encode(seen) != encode(document)
             document = seen
         for rule, written_rule in zip(rules.rules, document["rules"], strict=True):
             if not rule.is_filter:
@@ -213,13 +235,6 @@ class Rulebook:
 
 def _name(function: Any) -> str:
     return str(getattr(function, "__name__", None) or type(function).__name__)
-
-
-def _text_of(document: Any) -> str | None:
-    try:
-        return encode(document)
-    except RunbookError:
-        return None
 
 
 def _scrubbed(value: Any, hide: Hider) -> Any:
@@ -298,10 +313,7 @@ def read_rule_sets(
     """
     known: dict[str, list[RuleSet]] = {}
     for rules in live:
-        try:
-            known.setdefault(rules.digest, []).append(rules)
-        except RunbookError:
-            continue
+        known.setdefault(rules.digest, []).append(rules)
     return [
         _rule_set(entry, f"rules[{number}]", functions, known)
         for number, entry in enumerate(_list(data, "rules"))
@@ -317,7 +329,7 @@ def _rule_set(
     if not isinstance(entry, dict) or not {"digest", "content"} <= entry.keys():
         raise _damaged("is no written rule set", where)
     digest, hidden = entry["digest"], entry.get("hidden")
-    if not isinstance(digest, str | None) or not _are_texts(hidden):
+    if not isinstance(digest, str) or not _are_texts(hidden):
         raise _damaged("has a digest or hidden keys that are no texts", where)
     try:
         document = thaw(Untagger(refer=False).read(entry["content"]))
@@ -327,6 +339,7 @@ def _rule_set(
                 rule["when"] = functions[_index(named["$function"], len(functions), where)]
         cls = RuleSet if hidden is None else ServedRules
         made = cls.from_dict(document, recorded=True)
+        found, said = made.digest, encode(made._document(by_name=True))
     except LoadError:
         raise
     except (RunbookError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -335,13 +348,10 @@ def _rule_set(
         object.__setattr__(made, "_hidden", frozenset(hidden or ()))
         object.__setattr__(made, "_digest", digest)
         return made
-    said = _text_of(made._document(by_name=True))
-    if said is None or digest is None:
-        return made
-    if made.digest != digest:
+    if found != digest:
         raise _damaged("has another digest than its content", where)
     for rules in live.get(digest, ()):
-        if _text_of(rules._document(by_name=True)) == said:  # the digest knows no order of keys
+        if encode(rules._document(by_name=True)) == said:  # the digest knows no order of keys
             return rules
     return made
 

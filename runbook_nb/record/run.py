@@ -25,14 +25,17 @@ from runbook_nb.record.walk import RecordedDecision, Walk
 
 if TYPE_CHECKING:
     from runbook_nb.record.checkpoint import Resumed
-    from runbook_nb.record.commits import Commit
+    from runbook_nb.record.commits import CommitLog
     from runbook_nb.record.learning import Lesson
     from runbook_nb.record.recording import Recording
     from runbook_nb.record.redaction import RedactionReport
     from runbook_nb.record.slots import Slots
+    from runbook_nb.record.why import Why
 
 #: Views that are kept once they were made.
-_SERVED: Final = ("args", "initial", "state", "output", "walk", "fan_outs", "redaction")
+_SERVED: Final = (
+    *("args", "initial", "state", "output", "walk", "commits", "fan_outs", "redaction"),
+)
 
 #: Every status a run can end with.
 RUN_STATUSES: Final = ("ok", "absent", "failed", "cancelled", "limited", "paused")
@@ -228,13 +231,32 @@ class Run(Renderable):
         """Every decision made by rules, with its evidence and place."""
         return self.walk.decisions
 
-    @property
-    def commits(self) -> list[Commit]:
-        """The net change of each executed stage of the root chart."""
-        from runbook_nb.record.commits import commits_of
+    @cached_property
+    def commits(self) -> CommitLog:
+        """The net change of each executed stage of the chart, and the questions put to that.
 
-        root = self._log.root
-        return list(commits_of(self._log, root.codes, root.values, self.redactor))
+        ``commits.whole()`` has mounted charts and branches too.
+        """
+        from runbook_nb.record.commits import log_of_run
+
+        return log_of_run(self)
+
+    def why(self, path: str, *, at: int | None = None) -> Why:
+        """Say which reads led to a value of the state: ``run.why("subjects[3].age")``.
+
+        Parameters
+        ----------
+        path : str
+            A state key, or a place inside what it holds.
+        at : int, optional
+            The commit after which the value is looked at; the last one unless given.
+
+        Raises
+        ------
+        PathError
+            The path leads nowhere, or asks for many values at once.
+        """
+        return self.commits.why(path, at=at)
 
     @cached_property
     def fan_outs(self) -> tuple[FanOutCounts, ...]:

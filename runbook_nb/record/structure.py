@@ -65,9 +65,10 @@ class StructureNode(Immutable):
     detail : mapping
         More facts by kind: ``{"into", "cap", "max_concurrency", "subject", "template"}`` of a
         fan-out (``template`` is ``"built"``, ``"per_item"`` or ``"unknown"``), ``{"rules"}`` of a
-        decider or selector, ``{"template", "lazy"}`` of a mounted chart, ``{"into", "merge"}`` of
-        a fork, ``{"stream"}`` of a streaming stage, ``{"form", "loop_to"}`` of a branch (``form``
-        is the kind of its stage, where that is no plain one), ``{"retry"}`` of any.
+        decider or selector, ``{"template", "lazy", "inputs", "outputs"}`` of a mounted chart (what
+        is mapped by a function is left out), ``{"into", "merge"}`` of a fork, ``{"stream"}`` of a
+        streaming stage, ``{"form", "loop_to"}`` of a branch (``form`` is the kind of its stage,
+        where that is no plain one), ``{"retry"}`` of any.
     """
 
     key: str

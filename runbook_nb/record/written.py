@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from runbook_nb._frozen import freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
@@ -19,7 +20,7 @@ from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
-from runbook_nb.record.rulebook import Rulebook
+from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
@@ -158,7 +159,8 @@ class LogWriter:
     def _written(self) -> dict[str, Any]:
         log = self._log
         self._find_fan_outs()
-        codes = [self._code(code) for code in log.codes]
+        numbers = self._code_numbers()
+        codes = [self._code(log.codes[number]) for number in numbers]
         columns = root_columns(log, log.root.codes)
         values = [self._column(column, log.root.values, branch=False) for column in columns]
         fans = [self._fan_out(fan) for fan in self._fans]
@@ -169,8 +171,10 @@ class LogWriter:
             "functions": self._book.functions,
             "rules": self._book.sets,
             "codes": codes,
-            "shapes": [list(log.shapes[number].codes) for number in self._shapes],
-            "root": {"codes": list(log.root.codes), "values": values},
+            "shapes": [
+                [numbers[code] for code in log.shapes[number].codes] for number in self._shapes
+            ],
+            "root": {"codes": [numbers[code] for code in log.root.codes], "values": values},
             "fan_outs": fans,
         }
 
@@ -182,6 +186,24 @@ class LogWriter:
         self._number_fans(root_columns(self._log, root.codes), root.values)
         for fan in self._fans:  # grows while it is walked
             self._number_fans(fan_columns(self._log, fan), fan.values)
+
+    def _code_numbers(self) -> dict[int, int]:
+        """Number the codes in the order of the walk.
+
+        A run interns them in the order they are first met, which depends on who was first where
+        branches run side by side. Of codes that nothing holds any more, those that mark a key as
+        secret count still.
+        """
+        log = self._log
+        met = dict.fromkeys(log.root.codes)
+        for fan in self._fans:
+            for number in dict.fromkeys(fan.shapes):
+                if number >= 0:
+                    met.update(dict.fromkeys(log.shapes[number].codes))
+        marks = [n for n, code in enumerate(log.codes) if code.kind == "secret" and n not in met]
+        marks.sort(key=lambda n: (log.codes[n].stage, log.codes[n].key or ""))
+        met.update(dict.fromkeys(marks))
+        return {number: place for place, number in enumerate(met)}
 
     def _number_fans(self, columns: Iterator[Column], values: Sequence[Any]) -> None:
         for column in columns:
@@ -220,7 +242,7 @@ class LogWriter:
         elif self._values is not AS_RECORDED:
             served = self._values.value
             held = [served(code, value, branch=branch) for value in held]
-        return self._guarded(_place(code, part), lambda: self._tagger.rows(held))
+        return self._guarded(_place(code, part), lambda: self._tagger.column(held))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         columns = fan_columns(self._log, fan)
@@ -244,6 +266,8 @@ class LogWriter:
             "shapes": _runs(shapes),
             "values": [self._column(column, fan.values, branch=True) for column in columns],
         }
+        if isinstance(items, Slots):
+            written["size"] = len(items)
         if not fan.is_fan_out:
             written["form"] = fan.form
         if fan.bases is not None:
@@ -275,7 +299,9 @@ class LogWriter:
             tag = "$selection" if isinstance(value, Selection) else "$decision"
             return tag, [number, outcomes, bool(rest), *held]
         if isinstance(value, RuleSet):
-            return "$rules", self._book.number(value)
+            if self._hide is None or can_be_read(value):
+                return "$rules", self._book.number(value)
+            return "", freeze(value._document(by_name=True))
         return None
 
     def _guarded(self, where: str, write: Any) -> Any:

@@ -159,6 +159,20 @@ def test_paths_of_equal_rules_are_taken_for_one_and_others_are_not():
     assert log.same_path(path(0, make())) is not log.same_path(path(0, make()))
 
 
+def test_paths_of_rules_that_ask_in_another_order_are_not_taken_for_one():
+    def path(*keys):
+        when = {key: {"gt": 1} for key in keys}
+        rules = rb.RuleSet("r", "1", [rb.Rule(when, "x")], default="y")
+        return rb.decide({"a": 0, "b": 0}, rules).path
+
+    log = Log()
+    first, other = path("a", "b"), path("b", "a")
+    assert first.rules.digest == other.rules.digest
+    assert log.same_path(first) is first
+    # The first outcome of each is that of another key.
+    assert log.same_path(other) is other
+
+
 def test_like_branches_cost_a_number_each():
     each = flow_chart("e", lambda s: s.set("n", s.args["item"] > 3), id="e").build()
     chart = (

@@ -34,6 +34,10 @@ from runbook_nb.chart.model import Retry
 from runbook_nb.chart.scope import interrupt
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.projection import project_walk
+from runbook_nb.record.redact import Redactor
+from runbook_nb.record.slots import Slots
+from runbook_nb.record.walk import Walk
+from runbook_nb.record.written import read_log_with, served_by, write_log
 
 SECRET = "hunter-2-hunter"
 NUMBER = 48151623
@@ -899,6 +903,29 @@ def slots_of(run: Any) -> Iterator[Any]:
             yield slot
 
 
+def answers(run: Any) -> Iterator[Any]:
+    for log in run.commits.whole().logs:
+        yield log.state_at(len(log)).to_dict()
+        yield [stop.to_dict() for stop in log.stops()]
+        yield [
+            part for commit in log for c in commit.changes for part in (c.value, c.added, c.before)
+        ]
+        for key in list(log.state_at(len(log)).state):
+            yield [log.births(key).to_dict(), log.causes(key=key).to_dict(), log.value_at(0, key)]
+
+
+def reasons(run: Any) -> Iterator[Any]:
+    for log in run.commits.whole().logs:
+        for key in log.raw_source.timeline.state(2**60):
+            why = log.why(key)
+            yield [why.to_dict(), why.to_frame(), str(why), *cell(why)]
+            yield [*map(repr, (*why.nodes, *why.sources)), *(n.value for n in why)]
+        for path in ("nothing", "state.x", "results[99]"):
+            with pytest.raises(LookupError) as caught:
+                log.why(path)
+            yield str(caught.value)
+
+
 #: Doors that are not served, each by a name that says so; nothing behind them is shown by itself.
 UNSERVED = {
     "checkpoint",
@@ -946,7 +973,24 @@ def flowchart(run: Any, form: str) -> Iterator[str]:
         yield str(getattr(shown.flowchart(), form))
 
 
+def written(run: Any) -> Iterator[Any]:
+    """Yield the served log in its written form, and what it shows when it was read back."""
+    args, state, result = run.raw
+    beside = {"args": args, "state": state, "result": result}
+    data = write_log(run.log, served_by(run.redactor), beside=beside, strict=False)
+    yield json.dumps(data, ensure_ascii=False)
+    log, more = read_log_with(json.loads(json.dumps(data)))
+    yield dict(more)
+    walk = Walk(log, name="", structure=run.structure, redactor=Redactor(None))
+    yield walk.to_dicts()
+    for made in walk.decisions:
+        yield made.decision.to_dict()
+    for fan in log.fan_outs():
+        yield [slot.to_dict() for slot in Slots(fan)]
+
+
 OUTLETS: dict[str, Callable[[Any], Any]] = {
+    "written log": lambda run: list(written(run)),
     "args": lambda run: run.args,
     "state": lambda run: [run.state, to_wire(run.state)],
     "result": lambda run: [run.result, to_wire(run.result)],
@@ -963,6 +1007,9 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
     "part rows": lambda run: [part.to_dicts() for part in parts(run)],
     "part card": lambda run: [text for part in parts(run) for text in cell(part)],
     "commits": lambda run: [commit.to_dict() for commit in run.commits],
+    "whole log": lambda run: [run.commits.whole().encoded("delta"), *cell(run.commits.whole())],
+    "commit answers": lambda run: list(answers(run)),
+    "why": lambda run: list(reasons(run)),
     "decisions": lambda run: [
         [made.decision.to_dict(), made.decision.sentence, made.subject, made.runtime_stage_id]
         for made in run.decisions
@@ -1026,3 +1073,30 @@ def test_every_outlet_shows_some_place_when_nothing_is_hidden():
 @pytest.mark.parametrize("outlet", OUTLETS)
 def test_a_secret_that_a_policy_names_is_in_no_outlet(name, policy, outlet):
     assert found_in(outlet, ran(name, policy), PLACES[name].secret) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        (name, n)
+        for name, there in PLACES.items()
+        for n in (None, *range(len(there.policies)))
+        # Of a range with one end hidden both are hidden in a written log, else it is no range.
+        if not (name.startswith("limit_of_numbers") and n == 0)
+    ],
+)
+def test_a_served_log_read_back_shows_what_the_served_run_shows(name, policy):
+    run = ran(name, policy)
+    served = served_by(run.redactor)
+    data = write_log(run.log, served, beside={"state": run.raw[1]}, strict=False)
+    log, beside = read_log_with(json.loads(json.dumps(data)))
+    walk = Walk(log, name="", structure=run.structure, redactor=Redactor(None))
+    assert walk.to_dicts() == run.walk.to_dicts()
+    assert [repr(made.decision.to_dict()) for made in walk.decisions] == [
+        repr(made.decision.to_dict()) for made in run.decisions
+    ]
+    for mine, yours in zip(log.fan_outs(), run.log.fan_outs(), strict=True):
+        assert to_wire([slot.to_dict() for slot in Slots(mine)]) == to_wire(
+            [slot.to_dict() for slot in Slots(yours, run.redactor)]
+        )
+    assert to_wire(beside["state"]) == to_wire(run.state)

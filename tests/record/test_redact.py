@@ -364,7 +364,7 @@ def test_commits_say_which_values_are_hidden_whole_or_in_part():
     commit = run.commits[0]
     assert commit.redacted == ("token", "conn")
     assert commit.values["conn"] == {"token": PLACEHOLDER, "host": "h"}
-    assert commit.to_dict()["redactedPaths"] == ["token", "conn"]
+    assert commit.to_dict()["redactedPaths"] == ["token", "conn\x1ftoken"]
 
 
 def test_a_recording_under_a_policy_has_the_placeholder_and_no_seed():

@@ -13,7 +13,6 @@ from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.scope import interrupt
 from runbook_nb.errors import CheckpointError, DefinitionError, NoSuchFanOut
 from runbook_nb.record.checkpoint import CHECKPOINT_FORMAT, structure_digest
-from runbook_nb.record.commits import Commit
 from runbook_nb.record.kept import KeptRecords, inner_runs_of
 from runbook_nb.record.run import RUN_STATUSES
 from runbook_nb.record.slots import Slot, error_words
@@ -183,77 +182,6 @@ def test_counts_of_a_fan_out(run):
         "has_decider": True,
         "by_branch": {"new": 1, "old": 1},
     }
-
-
-# -- commits -----------------------------------------------------------------------------------
-
-
-def test_a_commit_is_the_net_change_of_one_stage():
-    def stage(scope):
-        scope["same"] = 1
-        scope["same"] = 2
-        scope["same"] = 1
-        scope["other"] = float("nan")
-        scope.delete("gone")
-        scope.append("list", 1)
-        scope.merge("map", {"x": 1})
-
-    def before(scope):
-        scope.update({"same": 1, "gone": 1, "other": float("nan"), "t": True})
-
-    built = flow_chart("c", before, id="a").add_function("B", stage, id="b").build()
-    commit = built.run_sync().commits[1]
-    assert isinstance(commit, Commit)
-    assert commit.values == {"list": [1], "map": {"x": 1}}
-    assert commit.deleted == ("gone",)
-    assert commit.trace == (
-        ("same", "set"),
-        ("same", "set"),
-        ("same", "set"),
-        ("other", "set"),
-        ("gone", "delete"),
-        ("list", "append"),
-        ("map", "merge"),
-    )
-    assert commit.to_dict() == {
-        "idx": 1,
-        "stage": "B",
-        "stageId": "b",
-        "runtimeStageId": "b#1",
-        "overwrite": {"list": [1], "map": {"x": 1}, "gone": None},
-        "updates": {},
-        "redactedPaths": [],
-        "trace": [{"path": key, "verb": verb} for key, verb in commit.trace],
-    }
-
-
-def test_a_list_that_grows_over_stages_is_in_each_commit_as_it_was_then():
-    builder = flow_chart("c", lambda s: s.append("xs", 0), id="a")
-    for n in (1, 2):
-        builder.add_function(f"S{n}", lambda s, n=n: s.append("xs", n), id=f"s{n}")
-    commits = builder.build().run_sync().commits
-    assert [commit.values["xs"] for commit in commits] == [[0], [0, 1], [0, 1, 2]]
-
-
-def test_true_is_no_one_and_objects_that_do_not_compare_are_changed():
-    import numpy as np
-
-    def first(scope):
-        scope["flag"], scope["array"] = 1, np.array([1, 2])
-
-    def second(scope):
-        scope["flag"], scope["array"] = True, np.array([1, 2])
-
-    built = flow_chart("c", first, id="a").add_function("B", second, id="b").build()
-    assert set(built.run_sync().commits[1].values) == {"flag", "array"}
-
-
-def test_every_executed_stage_commits_once_changes_or_not(run):
-    assert [(c.index, c.stage_id, c.status) for c in run.commits] == [
-        (0, "start", "ok"),
-        (1, "each", "ok"),
-        (2, "last", "ok"),
-    ]
 
 
 # -- recordings --------------------------------------------------------------------------------
