@@ -131,7 +131,7 @@ class _Drawer:
         self.within = within
         self.decisions = decisions or {}
         self.teller = Teller(structure, overlay)
-        self.frames = structure.frames()
+        self.frames = self.teller.frames
         self.kinds = {node.key: node.kind for node in structure.nodes}
         #: The frame each node is drawn in: of a chart, or of a fork with its branches.
         self.homes = {
@@ -245,24 +245,11 @@ class _Drawer:
 
     def _expected(self, node: StructureNode) -> int:
         """Count the visits that need no word: one, or one per branch of the fan-out around."""
-        fan = self._fan_out_around(node.key)
+        fan = self.teller.fan_out_around(node.key)
         spread = self.overlay.fan_outs.get(fan) if self.overlay is not None and fan else None
         if self.overlay is not None and self._is_child(node):
             return max(self.overlay.visits(node.decider or ""), 1)
         return max(spread.begun, 1) if spread is not None else 1
-
-    def _fan_out_around(self, key: str) -> str | None:
-        """Give the fan-out whose subjects go through a node."""
-        return self._subjects.get(self.frames.get(key))
-
-    @cached_property
-    def _subjects(self) -> dict[str | None, str | None]:
-        """The fan-out around each chart, by the stage that holds the chart."""
-        found: dict[str | None, str | None] = {None: None}
-        for key, _ in sorted(self.structure.groups, key=lambda group: -len(group[1])):
-            is_fan = self.kinds.get(key) == "fan_out"
-            found[key] = key if is_fan else found.get(self.frames.get(key))
-        return found
 
     def _fan_out_words(self, node: StructureNode) -> str:
         spread = None if self.overlay is None else self.overlay.fan_outs.get(node.key)
@@ -438,7 +425,7 @@ class _Drawer:
 
     def _how_often(self, owner: str, times: int) -> Lines:
         """Count a way out of several visits; of a single one its line says enough."""
-        inside = bool(self.within) or self._fan_out_around(owner) is not None
+        inside = bool(self.within) or self.teller.fan_out_around(owner) is not None
         if self.overlay is not None and self.overlay.visits(owner) < 2 and not inside:
             return ()
         return (count_line(counted(times, "subject" if inside else "time")),)

@@ -75,16 +75,15 @@ class _Told:
     def __init__(self, walk: Walk) -> None:
         self.walk = walk
         self.overlay = overlay_of(walk.log, walk.redactor, walk.only)
-        structure = walk.structure
-        self.kinds = {node.key: node.kind for node in structure.nodes}
-        self.names = {node.key: show(node.name) for node in structure.nodes}
+        self.teller = Teller(walk.structure, self.overlay)
+        self.names = {node.key: show(node.name) for node in walk.structure.nodes}
 
     def flow(self) -> Flow:
         walk, overlay = self.walk, self.overlay
         like = sum(max(spread.begun - 1, 0) for spread in overlay.fan_outs.values())
         shown_once = f"{counted(like + 1, 'like branch', 'like branches')} shown once"
         return Flow(
-            lines=tuple(_Outline(walk, overlay).lines()),
+            lines=tuple(_Outline(walk, self.teller, overlay).lines()),
             summary=self.sentence(),
             notes=(shown_once,) if like else (),
             graph=walk_graph(walk, overlay),
@@ -112,7 +111,7 @@ class _Told:
         overlay = self.overlay
         if back := sum(overlay.loops.values()):
             yield f"went back {counted(back, 'time')}"
-        alone = [key for key in self.names if not self._has_subjects(key)]
+        alone = [key for key in self.names if self.teller.fan_out_around(key) is None]
         for key in alone:
             # A chart that hands a stop on stopped at a stage inside it.
             if key in overlay.stops and key not in self.walk.structure.heads:
@@ -123,7 +122,7 @@ class _Told:
             yield f"waits for an answer at {listed(waiting)}"
         # A chart fails with the stage inside it, which says more.
         failed = [key for key in alone if overlay.failed[key]]
-        around = {self._frames.get(key) for key in failed}
+        around = {self.teller.frames.get(key) for key in failed}
         if names := [self.names[key] for key in failed if key not in around]:
             yield f"failed at {listed(names)}"
 
@@ -133,23 +132,6 @@ class _Told:
             if self.overlay.waiting(node.key) > 0:
                 return {"stage": node.name, "stage_id": node.id}
         return None
-
-    @cached_property
-    def _frames(self) -> dict[str, str]:
-        return self.walk.structure.frames()
-
-    @cached_property
-    def _subject_frames(self) -> set[str]:
-        """The charts whose stages see one subject each."""
-        wide_first = sorted(self.walk.structure.groups, key=lambda group: -len(group[1]))
-        found: set[str] = set()
-        for key, _ in wide_first:
-            if self.kinds.get(key) == "fan_out" or self._frames.get(key) in found:
-                found.add(key)
-        return found
-
-    def _has_subjects(self, key: str) -> bool:
-        return self._frames.get(key) in self._subject_frames
 
     @cached_property
     def outcomes(self) -> tuple[int, int, tuple[Badge, ...]]:
@@ -194,10 +176,10 @@ class _Told:
 class _Outline:
     """The lines of a walk."""
 
-    def __init__(self, walk: Walk, overlay: Overlay) -> None:
+    def __init__(self, walk: Walk, teller: Teller, overlay: Overlay) -> None:
         self.walk = walk
+        self.teller = teller
         self.overlay = overlay
-        self.teller = Teller(walk.structure, overlay)
 
     def lines(self) -> Iterator[FlowLine]:
         walk, overlay = self.walk, self.overlay

@@ -44,23 +44,47 @@ class Teller:
         if self.overlay is None:
             return "declared"
         state = self.overlay.state_of(node)
-        inside = state == "not_reached" and self._frames.get(node.key) in self._passed_by
-        return "not_taken" if inside else state
+        if state == "not_reached" and self.frames.get(node.key) in self._passed_by:
+            return "not_taken"
+        # A stage that ran in a loop until it stopped, stopped; of many subjects some may have.
+        alone = state == "ran" and self.fan_out_around(node.key) is None
+        stops = alone and node.key in self.overlay.stops and self.form(node) != "subchart"
+        return "stopped" if stops else state
 
     @cached_property
-    def _frames(self) -> dict[str, str]:
+    def frames(self) -> dict[str, str]:
+        """The stage whose chart each node lies in."""
         return self.structure.frames()
+
+    def fan_out_around(self, key: str) -> str | None:
+        """Give the fan-out whose subjects go through a node."""
+        return self._subjects.get(self.frames.get(key))
+
+    @cached_property
+    def _subjects(self) -> dict[str | None, str | None]:
+        """The fan-out around each chart, by the stage that holds the chart."""
+        found: dict[str | None, str | None] = {None: None}
+        for key, _ in self._wide_first:
+            node = self.structure.node(key)
+            is_fan = node is not None and node.kind == "fan_out"
+            found[key] = key if is_fan else found.get(self.frames.get(key))
+        return found
+
+    @cached_property
+    def _wide_first(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The charts inside others, outer ones first."""
+        return sorted(self.structure.groups, key=lambda group: -len(group[1]))
 
     @cached_property
     def _passed_by(self) -> set[str]:
         """The charts inside branches that were not taken, by the stage that holds each."""
         found: set[str] = set()
-        for key, _ in sorted(self.structure.groups, key=lambda group: -len(group[1])):
+        for key, _ in self._wide_first:
             node = self.structure.node(key)
             taken = self.overlay is None or node is None or self.overlay.visits(key) > 0
             if not taken and node is not None and self.overlay is not None:
                 passed = self.overlay.state_of_untaken(node) == "not_taken"
-                if passed or self._frames.get(key) in found:
+                if passed or self.frames.get(key) in found:
                     found.add(key)
         return found
 
@@ -119,7 +143,7 @@ class Teller:
 
     @cached_property
     def _branches_inside(self) -> Counter[str | None]:
-        frames = self._frames
+        frames = self.frames
         return Counter(frames.get(n.key) for n in self.structure.nodes if n.kind == "branch")
 
     def _stream(self, node: StructureNode) -> Cell:

@@ -64,12 +64,17 @@ def shortened(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A line, with how many like ones it stands for, and whether its inside was folded."""
+    """A line, with what it stands for.
+
+    ``stages`` and ``charts`` are those of a run told as one line; ``closed`` says whether plain
+    steps inside it were folded; ``lines`` counts the lines of the whole outline it stands for.
+    """
 
     line: FlowLine
     stages: int = 0
     charts: int = 0
     closed: bool = False
+    lines: int = 1
 
     @property
     def telling(self) -> int:
@@ -175,14 +180,17 @@ class _Shortener:
                 inside.append(entry)
                 continue
             if head is not None:
-                short.append(_closed(head, inside))
+                self._close(short, head, inside)
             head, inside = (entry, []) if n in chosen else (None, [])
             if head is None:
                 short.append(entry)
         if head is not None:
-            short.append(_closed(head, inside))
+            self._close(short, head, inside)
         self.entries = short
-        self._folded += len(chosen)
+
+    def _close(self, short: list[_Entry], head: _Entry, inside: list[_Entry]) -> None:
+        short.append(_closed(head, inside))
+        self._folded += 1
 
     # -- the rest --------------------------------------------------------------------------
 
@@ -251,7 +259,7 @@ def _told_short(run: list[_Entry]) -> list[_Entry]:
     words = [counted(stages, one, "branches" if first.line.beside else None)] if stages else []
     words += [counted(charts, "folded step")] if charts else []
     line = replace(middle[0].line, cells=(" and ".join(words),), key="")
-    return [first, _Entry(line, stages, charts), last]
+    return [first, _Entry(line, stages, charts, lines=sum(e.lines for e in middle)), last]
 
 
 def _closed(head: _Entry, inside: Sequence[_Entry]) -> _Entry:
@@ -272,7 +280,7 @@ def _closed(head: _Entry, inside: Sequence[_Entry]) -> _Entry:
             said += [Badge(word=verdict, count=times), ","]
     states = Counter(entry.line.state for entry in inside)
     said += [f"{states[s]} {words} inside," for s, words in _NOTABLE.items() if states[s]]
-    number = sum((e.stages + e.charts) or 1 for e in inside)
+    number = sum(entry.lines for entry in inside)
     said.append(f"{counted(number, 'line')} folded")
     name, *rest = head.line.cells or ("",)
     behind: list[Cell] = list(rest)
@@ -281,4 +289,5 @@ def _closed(head: _Entry, inside: Sequence[_Entry]) -> _Entry:
     else:
         behind.append(tuple(said))
     telling = max((entry.telling for entry in inside), default=0)
-    return replace(head, line=replace(head.line, cells=(name, *behind)), closed=telling < 2)
+    line = replace(head.line, cells=(name, *behind))
+    return replace(head, line=line, closed=telling < 2, lines=head.lines + number)
