@@ -45,7 +45,7 @@ from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
 from runbook_nb.record.log import Code, Log, StageRef, Track
 from runbook_nb.record.places import Place, runtime_id
-from runbook_nb.record.redact import as_redact
+from runbook_nb.record.redact import as_redact, joined_policies
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
 from runbook_nb.record.structure import Structure
@@ -179,6 +179,7 @@ class Execution(Watch):
     def resume_from(self, resumed: Resumed, answer: Any) -> None:
         """Take over what a paused run left."""
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
+        self.policy = joined_policies(resumed.policy, self.policy)
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
         self._resumed, self._answer, self._met = resumed.place, answer, resumed.met
@@ -252,6 +253,7 @@ class Execution(Watch):
                 tuple(sorted(self.undeclared)),
                 structure_digest(self.chart.structure),
                 structure if structure is not self.chart.structure else None,
+                self.policy,
             )
         return Run(
             name=self.chart.name,

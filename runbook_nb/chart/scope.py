@@ -323,13 +323,8 @@ class Scope(Mapping[str, Any]):
     def set(self, key: str, value: Any, *, secret: bool = False) -> None:
         """Write a key (the same as ``scope[key] = value``, for use inside an expression).
 
-        Parameters
-        ----------
-        key : str
-        value : object
-        secret : bool
-            Hide what stands under this key in every view of the run, from its beginning to its
-            end and with no policy needed; deleting the key changes nothing about that.
+        With ``secret`` what stands under the key is hidden in every view of the run, from its
+        beginning to its end, with no policy needed and also once the key is deleted.
         """
         if secret:
             # Marked first: a value that cannot be recorded is told of in an error.

@@ -175,7 +175,9 @@ class Teller:
         """Say how a fan-out ended, item by item; before a run, what it may do."""
         spread = self._spread(node)
         if spread is None:
-            words = f"one branch per item, at most {node.detail.get('cap')}"
+            words = "one branch per item"
+            if node.detail.get("cap") is not None:  # a structure made elsewhere does not tell
+                words += f", at most {node.detail['cap']}"
             if node.detail.get("template") == "unknown":
                 words += "; one chart per item, built when run"
             return words

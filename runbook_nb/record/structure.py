@@ -7,7 +7,7 @@ verdicts come from is in the picture before anything has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -260,48 +260,3 @@ def branch_badge(structure: Structure, node: StructureNode) -> Badge:
     """Give a branch as a badge whose role follows the order its decider declares."""
     order = tuple(n.branch or "" for n in structure.branches_of(node.decider or ""))
     return Badge(word=show(node.branch), role=verdict_role(node.branch or "", order))
-
-
-def published_structure(structure: Structure) -> dict[str, Any]:
-    """Give the published nested form that flow viewers mount.
-
-    The root carries the procedure's name, each node ``{name, id, type, description?, children?,
-    next?, …}``; a fan-out is ``{"type": "fork", "isDynamicParallel": true}`` with its branch
-    template under ``subflowStructure``.
-    """
-    root = _published_chain(structure, structure.inside(None))
-    if root:
-        root["name"] = structure.name
-    return root
-
-
-def _published_chain(structure: Structure, nodes: Sequence[StructureNode]) -> dict[str, Any]:
-    chain: dict[str, Any] = {}
-    for node in reversed([n for n in nodes if n.kind != "branch"]):
-        here = _published_node(structure, node)
-        if chain:
-            here["next"] = chain
-        chain = here
-    return chain
-
-
-def _published_node(structure: Structure, node: StructureNode) -> dict[str, Any]:
-    types = {"stage": "stage", "decider": "decider", "fan_out": "fork", "branch": "stage"}
-    here: dict[str, Any] = {"name": node.name, "id": node.id, "type": types[node.kind]}
-    if node.description is not None:
-        here["description"] = node.description
-    if node.tags:
-        here["tags"] = list(node.tags)
-    if node.kind == "decider":
-        branches = structure.branches_of(node.key)
-        here["hasDecider"] = True
-        here["branchIds"] = [n.branch for n in branches]
-        here["children"] = [
-            {**_published_node(structure, n), "branchId": n.branch} for n in branches
-        ]
-    if node.kind == "fan_out":
-        here["isDynamicParallel"] = True
-        inner = structure.inside(node.key)
-        if inner:
-            here["subflowStructure"] = _published_chain(structure, inner)
-    return here

@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runbook_nb._text import MISSING
-from runbook_nb.record.log import Code
 from runbook_nb.record.lookup import Steps, follow, path_text
 from runbook_nb.record.origins import same_held
 from runbook_nb.record.replay import Branching, Level, Replayed, Step
 from runbook_nb.record.slots import Slots
 from runbook_nb.record.trace_reads import Made, ReadTracer
-from runbook_nb.record.trace_signs import is_container, moved, same_items, same_object, ways
+from runbook_nb.record.trace_signs import (
+    is_container,
+    moved,
+    same_items,
+    same_object,
+    ways,
+)
 from runbook_nb.record.trace_targets import (
     Bundled,
     Decided,
@@ -175,7 +180,7 @@ class RunTracer(ReadTracer):
         track, step, key, steps, version = target
         line = step.level.timeline
         place = line.time(key, version)
-        code, held = track.code(place), line.held(key, version)
+        held = line.held(key, version)
         branching, inner = track.fan_of(step), step.entered
         if branching is not None and place > branching.at:
             if isinstance(held, Slots) and held.fan_out is branching.fan:
@@ -187,23 +192,8 @@ class RunTracer(ReadTracer):
             yield from self._mapped_out(track, inner, target, place)
             yield from self.reads(track, step, inner.closed, place)
             return
-        if self._builds_on(code, track.value(place), steps):
-            before = line.held(key, version - 1)
-            if follow(before, steps) is not MISSING:
-                at = line.time(key, version - 1) if version else -1
-                yield Link(
-                    "kept",
-                    path_text(key, steps),
-                    self.resolve(track, step.level, key, at, steps),
-                )
+        yield from self.kept(target)
         yield from self.reads(track, step, -1, place, Made(key, held, steps))
-
-    @staticmethod
-    def _builds_on(code: Code, value: Any, steps: Steps) -> bool:
-        """Say whether what stands at the path is made of what stood there before, too."""
-        if code.kind == "append":
-            return not steps
-        return code.kind == "update" and isinstance(follow(value, steps), Mapping)
 
     def _slots(self, track: Replayed, branching: Branching, steps: Steps) -> Iterator[Link]:
         fan, _, step = branching

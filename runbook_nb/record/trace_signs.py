@@ -36,6 +36,14 @@ def same_items(held: Any, items: Sequence[Any]) -> bool:
     return bool(items) and all(map(same_object, held, items))
 
 
+def grew_from(before: Any, after: Any) -> bool:
+    """Say whether a value holds all of another, and may have been made by adding to it."""
+    before, after = value_of_held(before), value_of_held(after)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(after) > len(before) and all(map(deep_equal, before, after))
+    return isinstance(before, dict) and isinstance(after, dict) and before.keys() <= after.keys()
+
+
 def ways(before: Any, after: Any, given: Any) -> Iterator[tuple[int, bool]]:
     """Say how a value may have come out of a mounted chart.
 
