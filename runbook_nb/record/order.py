@@ -33,7 +33,7 @@ class Drawn:
 
 
 def drawn_order(
-    structure: Structure, rules_of: RulesOf, head: str | None = None
+    structure: Structure, rules_of: RulesOf | None, head: str | None = None
 ) -> Iterator[Drawn]:
     """Yield the nodes as they are told: each followed by its branches, then by what is inside it.
 
@@ -43,8 +43,8 @@ def drawn_order(
     Parameters
     ----------
     structure : Structure
-    rules_of : callable
-        Gives the rule sets of a decider or selector.
+    rules_of : callable or None
+        Gives the rule sets of a decider or selector; with None all is told as it was declared.
     head : str, optional
         Only what lies inside the stage of this key.
     """
@@ -52,7 +52,7 @@ def drawn_order(
 
     def next_of(node: StructureNode) -> list[StructureNode]:
         branches = list(structure.branches_of(node.key))
-        if branches and node.kind == "decider":
+        if rules_of is not None and branches and node.kind == "decider":
             first: dict[str | None, int] = {}
             for rules in rules_of(node):
                 for rule in rules.rules:

@@ -7,7 +7,7 @@ what was not taken, what was not reached and what failed are told apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,12 +60,7 @@ def walk_flow(walk: Walk) -> Flow:
 
 def structure_flow(structure: Structure, rules: Mapping[str, Any] | None = None) -> Flow:
     """Outline what could happen: every stage, every branch, the default named."""
-    known = rules or {}
-
-    def rules_of(node: StructureNode) -> Iterable[Any]:
-        return (known[node.key],) if node.key in known else ()
-
-    lines = tuple(_declared_lines(structure, rules_of))
+    lines = tuple(_declared_lines(structure))
     return Flow(lines=lines, graph=structure_graph(structure, rules))
 
 
@@ -285,11 +280,11 @@ def _is_verdict(structure: Structure, node: StructureNode) -> bool:
     return node.kind == "branch" and (owner is None or owner.kind == "decider")
 
 
-def _declared_lines(structure: Structure, rules_of: Any) -> Iterator[FlowLine]:
+def _declared_lines(structure: Structure) -> Iterator[FlowLine]:
     teller = Teller(structure, None)
     kinds = {node.key: node.kind for node in structure.nodes}
     defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
-    for drawn in drawn_order(structure, rules_of):
+    for drawn in drawn_order(structure, None):
         node = drawn.node
         name: Cell = Data(value=node.name)
         phrases: list[Cell] = []

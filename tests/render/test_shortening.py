@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runbook_nb._view import Badge, Data, Flow, FlowLine
@@ -219,6 +219,7 @@ LINES = st.lists(
 )
 
 
+@settings(deadline=None)  # a busy machine is no fault of it
 @given(LINES, st.integers(3, 20))
 def test_no_outline_is_longer_than_it_may_be_and_no_cut_is_silent(lines, most):
     short, note = shortened(lines, most)
@@ -227,6 +228,7 @@ def test_no_outline_is_longer_than_it_may_be_and_no_cut_is_silent(lines, most):
     assert (short, note) == shortened(lines, most)
 
 
+@settings(deadline=None)  # a busy machine is no fault of it
 @given(LINES, st.integers(3, 20))
 def test_lines_that_are_left_keep_their_order_and_their_names(lines, most):
     short, _ = shortened(lines, most)
@@ -237,6 +239,7 @@ def test_lines_that_are_left_keep_their_order_and_their_names(lines, most):
 
 
 @pytest.mark.parametrize("state", ["failed", "paused", "stopped"])
+@settings(deadline=None)
 @given(st.integers(61, 200), st.data())
 def test_a_lone_step_a_reader_looks_for_is_always_there(state, count, data):
     at = data.draw(st.integers(0, count - 1))
