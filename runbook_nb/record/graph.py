@@ -35,7 +35,7 @@ from runbook_nb.record.beside import (
     taken_lines,
 )
 from runbook_nb.record.causes import Declared, declared_ways
-from runbook_nb.record.order import Drawn, RulesOf, drawn_order, judging_rules
+from runbook_nb.record.order import RulesOf, judging_rules, shown_order
 from runbook_nb.record.overlay import Overlay, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.redact import Redactor
@@ -140,7 +140,9 @@ class _Drawer:
         }
 
     def graph(self) -> Graph:
-        shown = [drawn.node for drawn in self._shown()]
+        head = self.within[:-1] or None
+        order = shown_order(self.structure, self.rules_of, self.overlay, head)
+        shown = [drawn.node for drawn in order]
         places = {node.key: place for place, node in enumerate(shown)}
         edges = [*self._declared_edges(places), *self._other_edges(places)]
         # A picture orders what leaves a node by the order of its edges.
@@ -153,16 +155,6 @@ class _Drawer:
                 nodes.append(node)
                 edges.append(edge)
         return Graph(nodes=tuple(nodes), edges=tuple(edges), groups=tuple(self._groups(nodes)))
-
-    def _shown(self) -> Iterator[Drawn]:
-        order = drawn_order(self.structure, self.rules_of, self.within[:-1] or None)
-        empty: int | None = None  # how deep the fan-out lies that had nothing to spread over
-        for drawn in order:
-            if empty is not None and drawn.depth > empty:
-                continue
-            spread = self.overlay and self.overlay.fan_outs.get(drawn.node.key)
-            empty = drawn.depth if spread and not spread.items else None
-            yield drawn
 
     def _is_child(self, node: StructureNode) -> bool:
         """Tell whether a node is one of those that run side by side in a fork."""

@@ -75,6 +75,18 @@ def drawn_order(
         open_at.append(iter(next_of(node)))
 
 
+def shown_order(
+    structure: Structure, rules_of: RulesOf, overlay: Overlay | None, head: str | None = None
+) -> Iterator[Drawn]:
+    """Yield the nodes as `drawn_order` does, without branches that had nothing to spread over."""
+    empty: int | None = None  # how deep the fan-out lies that spread over nothing
+    for drawn in drawn_order(structure, rules_of, head):
+        if empty is None or drawn.depth <= empty:
+            spread = None if overlay is None else overlay.fan_outs.get(drawn.node.key)
+            empty = drawn.depth if spread is not None and not spread.items else None
+            yield drawn
+
+
 def _stages(structure: Structure, head: str | None) -> list[StructureNode]:
     """Give the stages of a chart, without the branches that hang on one of them."""
     return [

@@ -28,7 +28,7 @@ from runbook_nb.record.causes import declared_ways
 from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.graph import structure_graph, walk_graph
 from runbook_nb.record.log import StageRef
-from runbook_nb.record.order import drawn_order, judging_rules
+from runbook_nb.record.order import drawn_order, judging_rules, shown_order
 from runbook_nb.record.overlay import Overlay, overlay_of, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.slots import error_words, served_subject
@@ -180,7 +180,7 @@ class _Outline:
         walk, overlay = self.walk, self.overlay
         within = walk.redactor.text(template_path(walk.only))
         rules_of = partial(judging_rules, walk, overlay)
-        for drawn in drawn_order(walk.structure, rules_of, within[:-1] or None):
+        for drawn in shown_order(walk.structure, rules_of, overlay, within[:-1] or None):
             node = drawn.node
             if _is_verdict(walk.structure, node):
                 yield from self.verdict(node, drawn.depth)
