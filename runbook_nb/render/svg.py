@@ -210,10 +210,13 @@ def _alt(flow: Flow) -> str:
     if not summary and flow.graph is not None:
         kinds: Counter[str] = Counter(node.kind for node in flow.graph.nodes)
         verdicts = kinds.pop("branch", 0)
-        steps = counted(sum(kinds.values()), "step")
+        stages = counted(sum(kinds.values()), "stage")
         told = [counted(kinds[kind], words) for kind, words in _TOLD if kinds[kind]]
-        told += [counted(verdicts, "branch", "branches")] if verdicts else []
-        summary = f"a procedure of {steps}{', ' if told else ''}{listed(told)}"
+        if verdicts:
+            told[-1:] = [
+                f"{one} with {counted(verdicts, 'branch', 'branches')}" for one in told[-1:]
+            ]
+        summary = f"a procedure of {stages}{': ' if told else ''}{listed(told)}"
     return clip(summary, MAX_ALT)
 
 
