@@ -439,7 +439,7 @@ class Scope(Mapping[str, Any]):
     def stop(self, reason: str | None = None) -> None:
         """End this chart after the present stage, as a success; the first reason counts.
 
-        In a branch of a fan-out only the branch ends.
+        In a branch of a fan-out, a fork or a selector only the branch ends.
         """
         if self._data is _CLOSED:
             _refuse()
