@@ -1308,3 +1308,21 @@ def test_two_traces_of_the_same_run_are_the_same_to_the_byte():
     one, other = run().why("verdicts"), run().why("verdicts")
     assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
     assert str(one) == str(other)
+
+
+def test_a_key_is_merged_from_the_branch_that_ended_well():
+    def fail(scope):
+        scope["k"] = 1
+        raise ValueError("no")
+
+    chart = (
+        flow_chart("c", lambda scope: None, id="begin")
+        .add_fork("Ask", id="ask", merge="keys")
+        .branch("bad", fail)
+        .branch("good", lambda scope: scope.set("k", 1))
+        .end()
+        .build()
+    )
+    told = str(chart.run_sync().why("k"))
+    assert "merged from good" in told
+    assert "bad" not in told
