@@ -38,6 +38,8 @@ BENCH := $(VENV)/.ready-bench
 DOCS := $(VENV)/.ready-docs
 DEV := $(VENV)/.ready-dev
 BROWSER := $(VENV)/.ready-browser
+# What mounts recordings and makes foreign ones, from the npm registry: for tests, never shipped.
+VIEWER := tests/browser/viewer/node_modules/.package-lock.json
 
 .PHONY: help demo test browser notebooks notebooks-check lint types layers bench docs format clean
 
@@ -50,7 +52,7 @@ demo: $(DEMO) ## run the demonstration
 test: $(TEST) ## run the tests
 	@"$(BIN)/python" -m pytest --ignore=tests/browser $(ARGS)
 
-browser: $(BROWSER) ## open notebooks and pages in a real browser; needs Chromium and npm
+browser: $(BROWSER) $(VIEWER) ## open notebooks and pages in a real browser; needs Chromium, node and npm
 	@"$(BIN)/python" .ci/fetch_axe.py
 	@"$(BIN)/python" -m pytest tests/browser $(ARGS)
 
@@ -83,7 +85,7 @@ format: $(DEV) ## rewrite the code in the house style
 
 clean: ## remove the environment, caches and built files
 	@rm -rf .venv build dist runbook-nb-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf .cache .shots
+	@rm -rf .cache .shots tests/browser/viewer/node_modules
 	@rm -rf docs/_build docs/changelog.md docs/notebooks docs/notebooks.md
 	@find runbook_nb tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -102,6 +104,10 @@ $(TEST): $(SETUP)
 
 $(BROWSER): $(SETUP)
 	$(call setup,-e ".[examples]" --group browser,$@ $(TEST) $(DEMO))
+
+$(VIEWER): tests/browser/viewer/package-lock.json
+	@cd tests/browser/viewer && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
 
 $(DEV): $(SETUP)
 	$(call setup,-e ".[examples]" --group dev,$@ $(TEST) $(DEMO))

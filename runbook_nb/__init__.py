@@ -105,6 +105,9 @@ if TYPE_CHECKING:
     from runbook_nb.record.kept import (
         inner_runs_of as inner_runs_of,
     )
+    from runbook_nb.record.loading import (
+        load_recording as load_recording,
+    )
     from runbook_nb.record.projection import (
         DEFAULT_WALK_CAP as DEFAULT_WALK_CAP,
     )
@@ -117,11 +120,17 @@ if TYPE_CHECKING:
     from runbook_nb.record.projection import (
         project_walk as project_walk,
     )
+    from runbook_nb.record.recorded import (
+        RecordedRun as RecordedRun,
+    )
     from runbook_nb.record.recording import (
         Recording as Recording,
     )
     from runbook_nb.record.redact import (
         Redact as Redact,
+    )
+    from runbook_nb.record.redaction import (
+        RedactionReport as RedactionReport,
     )
     from runbook_nb.record.run import (
         Run as Run,
@@ -305,7 +314,10 @@ _HOMES: dict[str, str] = {
     "Why": "record.why",
     "Structure": "record.structure",
     "Recording": "record.recording",
+    "RecordedRun": "record.recorded",
+    "load_recording": "record.loading",
     "Redact": "record.redact",
+    "RedactionReport": "record.redaction",
     "inner_runs_of": "record.kept",
     "coverage": "coverage",
     "absent": "coverage",

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
+from runbook_nb._deep import write_json
 from runbook_nb._text import duration_text
 from runbook_nb.errors import CycleError, JsonError
 
 #: Widest integer that is written, in bits: 4300 digits is the longest text Python makes of one.
 MAX_BITS: Final = 12_000
+
+#: Deepest nesting `encode` writes: what readers elsewhere, and Python's own, are sure to follow.
+MAX_NESTING: Final = 300
 
 #: Counted in place of a type name: a key that is written like one the mapping already had.
 REPEATED: Final = "repeated key"
@@ -33,7 +37,7 @@ def encode(value: Any) -> str:
     ------
     JsonError
         A set, a date, a NaN, a key that is not text, a lone surrogate, a cycle; the message
-        names the path. Or something nested too deeply to be written.
+        names the path. Or something nested too deeply to be read back by everybody.
 
     Examples
     --------
@@ -41,6 +45,19 @@ def encode(value: Any) -> str:
     '{"a":[1,null],"é":"x"}'
     """
     return _encoded(value, sort_keys=False)
+
+
+def encode_deep(value: Any) -> str:
+    """Write a value as `encode` does, at whatever depth.
+
+    For what is nested by its form and read back by `_deep.read_json`: the tree of a recording.
+
+    Raises
+    ------
+    JsonError
+        JSON cannot carry it.
+    """
+    return _encoded(value, sort_keys=False, most=None)
 
 
 def canonical(value: Any) -> str:
@@ -54,20 +71,11 @@ def canonical(value: Any) -> str:
     return _encoded(value, sort_keys=True)
 
 
-def _encoded(value: Any, *, sort_keys: bool) -> str:
-    try:
-        problem = _first_problem(value, "", [])
-        if problem is None:
-            return json.dumps(
-                value,
-                ensure_ascii=False,
-                separators=(",", ":"),
-                allow_nan=False,
-                sort_keys=sort_keys,
-            )
-    except RecursionError:
-        problem = "it is nested too deeply"
-    raise JsonError(f"JSON cannot carry this value: {problem}")
+def _encoded(value: Any, *, sort_keys: bool, most: int | None = MAX_NESTING) -> str:
+    problem = _first_problem(value, most)
+    if problem is not None:
+        raise JsonError(f"JSON cannot carry this value: {problem}")
+    return write_json(value, sort_keys=sort_keys)
 
 
 def byte_size(text: str) -> int:
@@ -81,54 +89,79 @@ def byte_size(text: str) -> int:
     return len(text.encode("utf-8"))
 
 
-def _first_problem(value: Any, path: str, seen: list[int]) -> str | None:
+def _first_problem(top: Any, most: int | None) -> str | None:
+    """Find what JSON cannot carry, at whatever depth; None where it carries everything."""
+    #: The containers around what is looked at, outermost first: each with its members still to
+    #: come. The one looked at is told by the last of the labels.
+    around: list[tuple[Any, Iterator[tuple[Any, Any]]]] = []
+    labels: list[str] = []
+    inside: set[int] = set()
+    value = top
+    while True:
+        if isinstance(value, dict | list | tuple):
+            if id(value) in inside:
+                return f"{_place(labels)} contains itself"
+            inside.add(id(value))
+            if most is not None and len(inside) > most:
+                return "it is nested too deeply"
+            members = value.items() if isinstance(value, dict) else enumerate(value)
+            around.append((value, iter(members)))
+            labels.append("")
+        else:
+            problem = _scalar_problem(value)
+            if problem is not None:
+                return f"{problem} at {_place(labels)}"
+        while around:
+            home, coming = around[-1]
+            try:
+                key, value = next(coming)
+            except StopIteration:
+                around.pop()
+                labels.pop()
+                inside.discard(id(home))
+                continue
+            if not isinstance(home, dict):
+                labels[-1] = f"[{key}]"
+                break
+            if not isinstance(key, str):
+                return f"the key {key!r} at {_place(labels[:-1])} is not text"
+            labels[-1] = f".{key}"
+            problem = _text_problem(key)
+            if problem is not None:
+                return f"{problem} at {_place(labels)}"
+            break
+        else:
+            return None
+
+
+def _place(labels: Sequence[str]) -> str:
+    return "".join(labels).removeprefix(".") or "the top"
+
+
+def _scalar_problem(value: Any) -> str | None:
     cls = value.__class__
     if value is None or cls is bool:
         return None
     if cls is int:
-        long = value.bit_length() > MAX_BITS  # Python refuses to spell such a number out
-        return f"an integer of {value.bit_length()} bits at {path or 'the top'}" if long else None
+        # Python refuses to spell such a number out.
+        bits = value.bit_length()
+        return f"an integer of {bits} bits" if bits > MAX_BITS else None
     if cls is str:
-        return _text_problem(value, path)
+        return _text_problem(value)
     if cls is float:
-        return None if math.isfinite(value) else f"{value} at {path or 'the top'}"
-    if isinstance(value, dict | list | tuple):
-        return _container_problem(value, path, seen)
+        return None if math.isfinite(value) else f"{value}"
     if isinstance(value, str | int | float) and not isinstance(value, Enum):
-        return _first_problem(_plain_scalar(value), path, seen)
-    return f"a {cls.__name__} at {path or 'the top'}"
+        return _scalar_problem(_plain_scalar(value))
+    return f"a {cls.__name__}"
 
 
-def _container_problem(value: Any, path: str, seen: list[int]) -> str | None:
-    if id(value) in seen:
-        return f"{path or 'the top'} contains itself"
-    seen.append(id(value))
-    try:
-        if isinstance(value, dict):
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    return f"the key {key!r} at {path or 'the top'} is not text"
-                here = f"{path}.{key}" if path else key
-                problem = _text_problem(key, here) or _first_problem(item, here, seen)
-                if problem:
-                    return problem
-            return None
-        for index, item in enumerate(value):
-            problem = _first_problem(item, f"{path}[{index}]", seen)
-            if problem:
-                return problem
-        return None
-    finally:
-        seen.pop()
-
-
-def _text_problem(text: str, path: str) -> str | None:
+def _text_problem(text: str) -> str | None:
     if text.isascii():
         return None
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return f"a lone surrogate in the text at {path or 'the top'}"
+        return "a lone surrogate in the text"
     return None
 
 

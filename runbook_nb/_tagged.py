@@ -446,7 +446,7 @@ def _sort_text(written: Any) -> str:
 
 def _check_distinct(written: Sequence[Any]) -> None:
     """Refuse keys or members that would be one and the same; NaN is never the same."""
-    texts = [one if one.__class__ is str else _sort_text(one) for one in written]
+    texts = [_sort_text(one) for one in written]  # the text "1" is not the number
     if len(set(texts)) < len(texts) and not any("NaN" in text for text in texts):
         raise Refusal("a mapping or a set of which two keys or members are written alike")
 

@@ -35,7 +35,21 @@ GROUPS = {
 GIVEN_BACK = {
     "rules": ["runbook_nb.rules.Selection"],
     "chart": [],
-    "record": ["runbook_nb.record.slots.Slots", "runbook_nb.record.walk.RecordedDecision"],
+    "record": [
+        "runbook_nb.record.slots.Slots",
+        "runbook_nb.record.walk.RecordedDecision",
+        "runbook_nb.record.commits.WholeLog",
+        "runbook_nb.record.commit.Change",
+        "runbook_nb.record.queries.StateAt",
+        "runbook_nb.record.queries.Births",
+        "runbook_nb.record.queries.Birth",
+        "runbook_nb.record.queries.CommitSlice",
+        "runbook_nb.record.queries.SliceNode",
+        "runbook_nb.record.queries.Stop",
+        "runbook_nb.record.why.WhyNode",
+        "runbook_nb.record.why.WhyEdge",
+        "runbook_nb.record.why.WhySource",
+    ],
     "coverage": [],
     "tools": ["runbook_nb.tools.ToolCall"],
     "artifacts": [

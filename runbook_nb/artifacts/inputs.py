@@ -112,7 +112,7 @@ def _put_input(
     kind: str, what: str, data: Any, label: str, named: dict[str, str | None]
 ) -> dict[str, Any]:
     try:
-        text = json_text(data)
+        text = json_text(data, deep=True)
     except ArtifactError as error:
         raise _unserializable(what, error.message) from error
     put = {"kind": kind, "mediaType": JSON_MEDIA_TYPE, "data": text, "label": label}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from runbook_nb._frozen import FrozenDict
-from runbook_nb._json import encode
+from runbook_nb._json import encode, encode_deep
 from runbook_nb._text import MISSING, did_you_mean, summarize, visible
 from runbook_nb.errors import ArtifactError
 
@@ -230,8 +230,10 @@ def _payload(data: Any) -> tuple[bytes, PayloadForm]:
     return json_text(data).encode(), "text"
 
 
-def json_text(data: Any) -> str:
+def json_text(data: Any, *, deep: bool = False) -> str:
     """Encode a JSON value as compact text, refusing what JSON cannot carry.
+
+    Deep nesting is refused too, unless it is ``deep`` by its form, as a recording is.
 
     Raises
     ------
@@ -239,11 +241,10 @@ def json_text(data: Any) -> str:
         ``invalid_artifact``; the message says what stands in the way, and where.
     """
     try:
-        return encode(data)
-    except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return encode_deep(data) if deep else encode(data)
+    except ValueError as error:
         raise invalid(
-            f"data cannot be stored: {visible(why)}",
+            f"data cannot be stored: {visible(str(error))}",
             "data",
             "store text, bytes, or dicts and lists of texts, finite numbers, booleans and None",
         ) from error

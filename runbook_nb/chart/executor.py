@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import on_interrupt
-from runbook_nb._text import MISSING
+from runbook_nb._text import MISSING, counted
 from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
@@ -42,7 +42,7 @@ from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
 from runbook_nb.record.log import Code, Log, StageRef, Track
 from runbook_nb.record.places import Place, runtime_id
-from runbook_nb.record.redact import as_redact
+from runbook_nb.record.redact import as_redact, joined_policies
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
 from runbook_nb.record.structure import Structure
@@ -176,6 +176,7 @@ class Execution(Watch):
     def resume_from(self, resumed: Resumed, answer: Any) -> None:
         """Take over what a paused run left."""
         self.log, self.args, self.initial = resumed.log, resumed.args, resumed.initial
+        self.policy = joined_policies(resumed.policy, self.policy)
         root = self.log.root
         self.state.update(replayed(self.log, root.codes, root.values, "", self.initial)[0])
         self._resumed, self._answer, self._met = resumed.place, answer, resumed.met
@@ -249,6 +250,7 @@ class Execution(Watch):
                 tuple(sorted(self.undeclared)),
                 structure_digest(self.chart.structure),
                 structure if structure is not self.chart.structure else None,
+                self.policy,
             )
         return Run(
             name=self.chart.name,
@@ -416,7 +418,7 @@ class Execution(Watch):
         if passes > self.limits.loops:
             error = LimitReached(
                 f"chart {level.plan.chart.name!r} went back to stage {target!r} "
-                f"{self.limits.loops} times, which is the limit",
+                f"{counted(self.limits.loops, 'time')}, which is the limit",
                 code="loop_limit",
                 where=target,
                 fix="raise Limits(loops=…), or let a stage end the loop with scope.stop(…)",

@@ -186,8 +186,9 @@ def _no_question(plan: StagePlan, which: str) -> ChartError:
 def joined(old: Any, new: Any, *, replace: bool = False) -> Any:
     """Join what comes out of a mounted chart with what is there.
 
-    Lists, slots among them, are put behind one another unless ``replace``; mappings are joined one level deep, where
-    lists are put behind one another and mappings updated; anything else replaces.
+    Lists, slots among them, are put behind one another unless ``replace``; mappings are joined
+    one level deep, where lists are put behind one another and mappings updated; anything else
+    replaces.
 
     Examples
     --------

@@ -325,13 +325,8 @@ class Scope(Mapping[str, Any]):
     def set(self, key: str, value: Any, *, secret: bool = False) -> None:
         """Write a key (the same as ``scope[key] = value``, for use inside an expression).
 
-        Parameters
-        ----------
-        key : str
-        value : object
-        secret : bool
-            Hide what stands under this key in every view of the run, from its beginning to its
-            end and with no policy needed; deleting the key changes nothing about that.
+        With ``secret`` what stands under the key is hidden in every view of the run, from its
+        beginning to its end, with no policy needed and also once the key is deleted.
         """
         if secret:
             # Marked first: a value that cannot be recorded is told of in an error.
@@ -446,7 +441,7 @@ class Scope(Mapping[str, Any]):
     def stop(self, reason: str | None = None) -> None:
         """End this chart after the present stage, as a success; the first reason counts.
 
-        In a branch of a fan-out only the branch ends.
+        In a branch of a fan-out, a fork or a selector only the branch ends.
         """
         if self._data is _CLOSED:
             _refuse()
@@ -475,7 +470,7 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
     Where the answer is not known yet the run ends with status ``paused`` and a JSON checkpoint
     that says what is being asked. When it goes on, the stage runs again from its top: what it had
     written before the question was not kept, and this call gives the answer. A stage may ask more
-    than once.
+    than once; its answers are given in the order in which it asks.
 
     Parameters
     ----------
@@ -505,8 +500,10 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
         return answer
     signal = InterruptSignal(str(reason), question_part(expects, "expects"), None)
     signal.data = question_part(data, "data")
-    # Left with the scope too: a stage that catches everything must not swallow the question.
-    scope.stopped = signal
+    # Left with the scope too: a stage that catches everything must not swallow the question. The
+    # first one is what the run asks, because its answer is what the first call gives.
+    if scope.stopped.__class__ is not InterruptSignal:
+        scope.stopped = signal
     raise signal
 
 

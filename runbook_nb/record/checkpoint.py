@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from runbook_nb._frozen import FrozenDict, FrozenList, freeze, thaw
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, to_wire
-from runbook_nb.errors import CheckpointError, LoadError
+from runbook_nb.errors import CheckpointError, DefinitionError, LoadError
 from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.log import Log
 from runbook_nb.record.places import Place
+from runbook_nb.record.redact import Redact, as_redact
 from runbook_nb.record.slots import Slots
 from runbook_nb.record.structure import Structure
 
@@ -44,6 +45,8 @@ class Resumed(NamedTuple):
         Digest of the chart's structure.
     met : Structure or None
         The structure with what was made while running; None when nothing was.
+    policy : Redact or None
+        What the views of the run hide; it goes on holding.
     """
 
     log: Log
@@ -53,6 +56,7 @@ class Resumed(NamedTuple):
     undeclared: tuple[tuple[str, str], ...]
     structure: str
     met: Structure | None = None
+    policy: Redact | None = None
 
 
 def structure_digest(structure: Structure) -> str:
@@ -80,9 +84,10 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     -------
     dict
         ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
-        place, undeclared, met, taken_back, record}``; plain JSON. ``args``, ``state`` and
-        ``fan_outs`` are for the one who answers, with slots counted only; the run goes on from
-        the ``record``, which holds every value as it is.
+        place, undeclared, met, taken_back, record}``, and ``redact`` where there is a policy;
+        plain JSON. ``args``, ``state`` and ``fan_outs`` are for the one who answers, with slots
+        counted only; the run goes on from the ``record``, which holds every value as it is,
+        members of enumerations as their values.
 
     Raises
     ------
@@ -97,6 +102,7 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
     answers: list[Any] = []
     place = _written_place(resumed.place, answers)
     beside = {"args": resumed.args, "initial": resumed.initial, "answers": FrozenList(answers)}
+    hidden = {} if resumed.policy is None else {"redact": resumed.policy.to_dict()}
     return {
         "format": CHECKPOINT_FORMAT,
         "procedure": run.name,
@@ -110,9 +116,13 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         "place": place,
         "undeclared": [list(pair) for pair in resumed.undeclared],
         "met": None if resumed.met is None else resumed.met.to_dict(),
-        # Only read for the secrets in it, which texts on the record may quote.
-        "taken_back": [[key, to_wire(value)] for key, value in resumed.log.taken_back],
+        # Only read for the secrets in it, which texts on the record may quote; in an order that
+        # does not tell who was first where branches ran side by side.
+        "taken_back": sorted(
+            ([key, to_wire(value)] for key, value in resumed.log.taken_back), key=canonical
+        ),
         "record": write_log(resumed.log, beside=beside),
+        **hidden,
     }
 
 
@@ -191,6 +201,7 @@ def read_checkpoint(
         tuple((pair[0], pair[1]) for pair in pairs),
         structure_digest(structure),
         _read_structure(checkpoint.get("met"), structure.name),
+        _read_policy(checkpoint.get("redact")),
     )
 
 
@@ -209,6 +220,13 @@ def _read_structure(written: Any, name: str) -> Structure | None:
     if not fit or met.name != name:
         raise _bad("it is no structure of this chart", "met")
     return met
+
+
+def _read_policy(written: Any) -> Redact | None:
+    try:
+        return as_redact(written)
+    except DefinitionError as error:
+        raise _bad(error.message, "redact") from error
 
 
 def _read_place(written: Any, given: list[Any], depth: int) -> Place:

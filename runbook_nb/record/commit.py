@@ -6,7 +6,7 @@ list that grew in a loop is not copied for every commit; what is handed out is s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,6 +109,17 @@ class Change(Immutable):
             return ()
         raw = value_of_held(self._after)
         return tuple(differing(raw, self._hide.value(self._name, raw), (self.key,)))
+
+    def hidden_in(self, encoding: str) -> Iterator[tuple[str, ...]]:
+        """Yield the paths whose values are hidden in what is written of this change."""
+        if not self._hide.active or self.verb == "delete":
+            return
+        if encoding == "delta" and self._only_grew() and not self._hide.hides_key(self._name):
+            start = max(_length(self._before), 0)
+            for place, item in enumerate(_tail(self._after, start), start):
+                yield from differing(item, self._hide.scrub(item), (self.key, str(place)))
+        else:
+            yield from self.hidden
 
     def written(self, encoding: str = "full") -> tuple[str, Any]:
         """Give the verb and the value that say this change in the published form.
@@ -237,7 +248,9 @@ class Commit(Immutable, Renderable):
             "runtimeStageId": self.runtime_stage_id,
             "overwrite": overwrite,
             "updates": updates,
-            "redactedPaths": [SEPARATOR.join(path) for c in self.changes for path in c.hidden],
+            "redactedPaths": [
+                SEPARATOR.join(path) for c in self.changes for path in c.hidden_in(encoding)
+            ],
         }
         if self.sources:
             out["untrackedSources"] = list(self.sources)

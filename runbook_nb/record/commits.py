@@ -6,10 +6,10 @@ which `CommitLog.whole` gathers. Commits are made when looked at, from a log tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._display import Renderable
 from runbook_nb._text import MISSING, counted, did_you_mean
@@ -36,7 +36,6 @@ from runbook_nb.settings import settings
 if TYPE_CHECKING:
     import pandas as pd
 
-    from runbook_nb.record.log import Log
     from runbook_nb.record.redact import Redactor
     from runbook_nb.record.run import Run
     from runbook_nb.record.structure import Structure
@@ -84,11 +83,15 @@ class _Commits(Sequence[Commit], Renderable):
 
     def _table(self, rest: str) -> Table:
         shown = list(islice(self, settings.max_table_rows))
-        paths = any(commit.path for commit in shown)
-        columns = _COLUMNS if paths else tuple(c for c in _COLUMNS if c.head != "in")
+        # A column in which nothing stands is left out.
+        asked = {
+            "in": any(commit.path for commit in shown),
+            "status": any(commit.status != "ok" for commit in shown),
+        }
+        heads = [column for column in _COLUMNS if asked.get(str(column.head), True)]
         return Table(
-            columns=columns,
-            rows=tuple(tuple(_cells(commit, paths=paths)) for commit in shown),
+            columns=tuple(heads),
+            rows=tuple(tuple(_CELLS[str(c.head)](commit) for c in heads) for commit in shown),
             total=len(self),
             rest=rest,
             note="in the order the stages began",
@@ -98,7 +101,7 @@ class _Commits(Sequence[Commit], Renderable):
 
 _FRAME = ("path", "idx", "runtimeStageId", "stageId", "stage", "status", "key", "verb", "value")
 
-_COLUMNS = (
+_COLUMNS: Final = (
     Column(head="step"),
     Column(head="in"),
     Column(head="stage"),
@@ -106,14 +109,13 @@ _COLUMNS = (
     Column(head="status"),
 )
 
-
-def _cells(commit: Commit, *, paths: bool) -> Iterator[Cell]:
-    yield Data(value=commit.runtime_stage_id, tone="code")
-    if paths:
-        yield Data(value=commit.path, tone="code") if commit.path else ""
-    yield Data(value=commit.stage)
-    yield Data(value=commit.words) if commit.changes else ""
-    yield "" if commit.status == "ok" else commit.status
+_CELLS: Final[dict[str, Callable[[Commit], Cell]]] = {
+    "step": lambda commit: Data(value=commit.runtime_stage_id, tone="code"),
+    "in": lambda commit: Data(value=commit.path, tone="code") if commit.path else "",
+    "stage": lambda commit: Data(value=commit.stage),
+    "changed": lambda commit: Data(value=commit.words) if commit.changes else "",
+    "status": lambda commit: "" if commit.status == "ok" else commit.status,
+}
 
 
 def _frame_rows(commit: Commit) -> Iterator[tuple[Any, ...]]:
@@ -410,20 +412,6 @@ class RunTracks:
         return total
 
 
-def commits_of(
-    log: Log,
-    codes: Sequence[int],
-    values: Sequence[Any],
-    redactor: Redactor,
-    prefix: str = "",
-    *,
-    offset: int = 0,
-) -> Iterator[Commit]:
-    """Play one track again, whose values begin at an offset, into the commits of its own chart."""
-    track = Replayed(log, codes, values, offset, prefix=prefix)
-    return iter(CommitLog(RecordedSource(track, track.top, Served(redactor))))
-
-
 def log_of_run(run: Run) -> CommitLog:
     """Give the commit log of a run's own chart."""
     args, _, _ = run.raw
@@ -519,4 +507,4 @@ class WholeLog(_Commits):
         )
 
 
-__all__ = ["Change", "Commit", "CommitLog", "RunTracks", "WholeLog", "commits_of", "log_of_run"]
+__all__ = ["Change", "Commit", "CommitLog", "RunTracks", "WholeLog", "log_of_run"]

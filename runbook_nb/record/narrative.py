@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runbook_nb._text import counted, show
+from runbook_nb.record.foreign_told import Told
 from runbook_nb.record.log import Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
@@ -77,6 +78,8 @@ def _value_words(kind: str, key: str, value: Any, redactor: Redactor) -> str:
     if kind == "emit":
         hidden = redactor.hides_emit(key)
         return f"Emitted {key}: {PLACEHOLDER if hidden else show(redactor.scrub(value))}"
+    if kind == "choice" and isinstance(value, Told):
+        return f"Chose {key}, as told: {show(value)}"
     if kind == "choice":
         answered = "" if value == key else f", for the answer {show(redactor.scrub(value))}"
         return f"Chose {key} without evidence{answered}"

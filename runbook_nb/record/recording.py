@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import WireReport, to_wire
-from runbook_nb._text import counted
+from runbook_nb._json import WireReport, encode_deep, to_wire
+from runbook_nb._text import MISSING, counted
 from runbook_nb._view import Card
-from runbook_nb.record.structure import published_structure
+from runbook_nb.errors import RunbookError
+from runbook_nb.record.published import published_structure
+from runbook_nb.record.served import served_by
+from runbook_nb.record.written import write_log
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
 
 #: The three keys of a recording, in order.
 RECORDING_KEYS: Final = ("snapshot", "events", "structure")
+
+#: Under which id our own record stands among what observers keep, and what it begins with.
+OWN_ID: Final = "runbook_nb"
+OWN_FORMAT: Final = "runbook_nb/recording/1"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,7 +39,8 @@ class Recording(Immutable, Renderable):
     Attributes
     ----------
     snapshot : mapping
-        ``sharedState``, ``commitLog``, ``subflowResults`` and the narrative under ``recorders``.
+        ``sharedState``, ``executionTree``, ``commitLog``, ``subflowResults``, and under
+        ``recorders`` the narrative and our own record.
     events : list
         Empty for a chart's own run.
     structure : mapping
@@ -59,6 +67,10 @@ class Recording(Immutable, Renderable):
         """Give exactly the three published keys."""
         return {name: getattr(self, name) for name in RECORDING_KEYS}
 
+    def to_json(self) -> str:
+        """Give the recording as JSON text, however long the run was; see `load_recording`."""
+        return encode_deep(self.to_dict())
+
     def view(self) -> Card:
         """Show what the bundle holds."""
         return Card(
@@ -70,56 +82,49 @@ class Recording(Immutable, Renderable):
 
 def recording_of(run: Run, report: WireReport) -> Recording:
     """Record a run, and count the values JSON cannot carry, whose type names stand for them."""
-    snapshot: dict[str, Any] = {"sharedState": to_wire(run.state, report)}
-    if not run.redactor.active:
-        # The state before anything ran; left out under a policy, which cannot vouch for it.
-        snapshot["initialState"] = {}
-    snapshot["commitLog"] = to_wire([commit.to_dict() for commit in run.commits], report)
-    snapshot["commitValues"] = "full"
-    subflows = subflow_results(run, report)
-    if subflows:
-        snapshot["subflowResults"] = subflows
+    from runbook_nb.record.publishing import published_narrative, published_snapshot
+
+    snapshot = published_snapshot(run, report)
     snapshot["recorders"] = [
-        {"id": "narrative", "name": "Narrative", "data": to_wire(run.walk.to_dicts(), report)}
+        {
+            "id": "narrative",
+            "name": "Narrative",
+            "description": "What happened, row by row",
+            "data": published_narrative(run),
+        },
+        {
+            "id": OWN_ID,
+            "name": "Record",
+            "description": "The whole record, for rb.load_recording",
+            "data": own_record(run, report),
+        },
     ]
     return Recording(snapshot, [], published_structure(run.structure))
 
 
-def subflow_results(run: Run, report: WireReport) -> dict[str, Any]:
-    """Give each branch's final state and commits under its path, served."""
-    from runbook_nb.record.commits import commits_of
-    from runbook_nb.record.shapes import facts_of, state_after
+def own_record(run: Run, report: WireReport) -> dict[str, Any]:
+    """Give all of a run's record that can be seen, in our own written form.
 
-    out: dict[str, Any] = {}
-    for fan, index, prefix in run.walk.branches():
-        shape = fan.shape(index)
-        if shape is None:
-            continue
-        path = fan.path(prefix, index)[:-1]
-        facts, offset = facts_of(run.log, shape), fan.offsets[index]
-        text = run.redactor.text
-        state = run.redactor.served(state_after(facts, fan.values, offset))
-        out[text(path)] = {
-            "subflowId": text(path),
-            "subflowName": text(f"{fan.stage.name} [{index}]"),
-            "parentStageId": text(f"{prefix}{fan.stage.key}"),
-            "status": fan.status(index),
-            "treeContext": {
-                "globalContext": to_wire(state, report),
-                "history": to_wire(
-                    [
-                        commit.to_dict()
-                        for commit in commits_of(
-                            run.log,
-                            shape.codes,
-                            fan.values,
-                            run.redactor,
-                            f"{path}/",
-                            offset=offset,
-                        )
-                    ],
-                    report,
-                ),
-            },
-        }
-    return out
+    A log that cannot be written costs the log, not the recording: what is published of it is
+    there all the same, and ``missing`` says why.
+    """
+    args, state, result = run.raw
+    beside = {"args": args, "initial": run.raw_initial, "state": state, "result": result}
+    if run.raw_output is not MISSING:
+        beside["output"] = run.raw_output
+    own = {
+        "format": OWN_FORMAT,
+        "name": run.name,
+        "status": run.status,
+        "hidden": run.redactor.active,
+        "error": to_wire(run.error, report),
+        "pause": to_wire(run.pause, report),
+        "ended_at": to_wire(run.ended_at, report),
+        "structure": to_wire(run.structure.to_dict(), report),
+    }
+    try:
+        served = served_by(run.redactor)
+        own["log"] = write_log(run.log, served, beside=beside, report=report, strict=False)
+    except RunbookError as error:
+        own["missing"] = run.redactor.text(error.message)
+    return own

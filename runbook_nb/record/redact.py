@@ -66,6 +66,12 @@ class Redact(Immutable):
     def __post_init__(self) -> None:
         for name in ("keys", "patterns", "paths", "values", "emits"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
+        if self.fields is not None and not isinstance(self.fields, Mapping):
+            raise DefinitionError(
+                f"redact fields is {self.fields!r}, not a mapping of keys to paths",
+                where="redact.fields",
+                fix='write {"key": ["path.inside"]}',
+            )
         fields = {
             str(key): _texts(f"fields[{key!r}]", paths)
             for key, paths in (self.fields or {}).items()
@@ -80,12 +86,58 @@ class Redact(Immutable):
                         f"{pattern!r} is no regular expression: {error}", where=f"redact.{name}"
                     ) from None
         for path in self.paths:
-            if "".join(STEP.findall(path)) != path.replace(".", ""):
-                raise DefinitionError(
-                    f"{path!r} is no path",
-                    where="redact.paths",
-                    fix="write keys joined by dots, with [*] for every item of a list",
-                )
+            _check_path(path, "redact.paths")
+        for key, inner in fields.items():
+            for path in inner:
+                _check_path(path, f"redact.fields[{key!r}]")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the policy as JSON values, literal secrets included.
+
+        Examples
+        --------
+        >>> Redact(keys=("token",), fields={"conn": ("pin",)}).to_dict()
+        {'keys': ['token'], 'fields': {'conn': ['pin']}}
+        """
+        written: dict[str, Any] = {}
+        for name in _NAMES:
+            part = getattr(self, name)
+            if part and name == "fields":
+                written[name] = {key: list(paths) for key, paths in part.items()}
+            elif part:
+                written[name] = list(part)
+        return written
+
+
+def joined_policies(first: Redact | None, second: Redact | None) -> Redact | None:
+    """Give the policy that hides what either hides.
+
+    Examples
+    --------
+    >>> joined_policies(Redact(keys=("a",)), Redact(keys=("b", "a"), emits=("x",))).to_dict()
+    {'keys': ['a', 'b'], 'emits': ['x']}
+    """
+    if first is None or second is None:
+        return first or second
+    parts = {
+        name: tuple(dict.fromkeys((*getattr(first, name), *getattr(second, name))))
+        for name in _NAMES
+        if name != "fields"
+    }
+    fields: dict[str, tuple[str, ...]] = {}
+    for policy in (first, second):
+        for key, paths in (policy.fields or {}).items():
+            fields[key] = tuple(dict.fromkeys((*fields.get(key, ()), *paths)))
+    return Redact(**parts, fields=fields)
+
+
+def _check_path(path: str, where: str) -> None:
+    if not steps_of(path) or "".join(STEP.findall(path)) != path.replace(".", ""):
+        raise DefinitionError(
+            f"{path!r} is no path",
+            where=where,
+            fix="write keys joined by dots, with [*] for every item of a list",
+        )
 
 
 _NAMES = ("keys", "patterns", "fields", "paths", "values", "emits")

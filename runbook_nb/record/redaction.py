@@ -74,8 +74,9 @@ class RedactionReport(Immutable, Renderable):
     ----------
     procedure : str
         The procedure's name.
-    state : {"hidden", "absent", "unredacted"}
-        Whether views hide something, have no policy to go by, or were asked not to hide.
+    state : {"hidden", "absent", "unredacted", "recorded"}
+        Whether views hide something, have no policy to go by, were asked not to hide, or show
+        what was recorded under a policy that is not carried.
     entries : tuple of RedactionEntry
         Every part of the policy, and every key that a stage marked.
     hidden_keys : tuple of str
@@ -174,6 +175,7 @@ class RedactionReport(Immutable, Renderable):
 _NOTHING: Final = {
     "absent": "no policy: nothing is hidden, and nothing was marked as secret",
     "unredacted": "nothing is hidden in this view: it was asked for unredacted",
+    "recorded": "recorded under a policy: what it hid is not in here, and it is not carried",
 }
 
 
@@ -206,21 +208,27 @@ def report_of(run: Run, *, unredacted: bool = False) -> RedactionReport:
     """Report what the policy of a run hides; see `Run.redaction`."""
     redactor, policy = run.redactor, run.policy or Redact()
     text = redactor.text
+    marked = marked_keys(run.log)
     if unredacted or not redactor.active:
         state = "unredacted" if unredacted else "absent"
         return RedactionReport(procedure=run.name, state=state)
-    counters = list(_counters(policy, marked_keys(run.log)))
+    if run.policy is None and not marked:
+        return RedactionReport(procedure=run.name, state="recorded")
+    counters = list(_counters(policy, marked))
     copies = _Copies.of(redactor)
     names: dict[str, None] = {}
+    literal = [counter for counter in counters if counter.part == "value"]
     for held in contents_of(run):
         if not held.derived:
             for counter in counters:
-                counter.count(held)
+                if counter.part != "value":
+                    counter.count(held)
+            if literal:
+                _count_texts(literal, held.place, held.value)
             copies.look(held)
     for word in _declared(run):
         copies.look(Held("names", word, top=False))
-        for counter in counters:
-            counter.count_text("names", word)
+        _count_texts(literal, "names", word)
     for counter in counters:
         names.update(counter.names)
     return RedactionReport(
@@ -235,6 +243,13 @@ def report_of(run: Run, *, unredacted: bool = False) -> RedactionReport:
         learnt=redactor.secrets_known,
         reappeared=_ordered(copies.places),
     )
+
+
+def _count_texts(counters: Sequence[_Counter], place: str, value: Any) -> None:
+    with suppress(RecursionError):
+        for text in texts_in(value):
+            for counter in counters:
+                counter.count_text(place, text)
 
 
 def _ordered(places: Mapping[str, int]) -> dict[str, int]:
@@ -276,11 +291,7 @@ class _Counter(Lesson):
     def count(self, held: Held) -> None:
         """Take a value in."""
         self._here = held.place
-        if self.part == "value":
-            with suppress(RecursionError):
-                for text in texts_in(held.value):
-                    self.count_text(held.place, text)
-        elif self.part == "emit":
+        if self.part == "emit":
             if held.place == "events" and self._named(next(iter(held.value))):
                 self._met(None)
         else:
@@ -350,9 +361,9 @@ class _Copies(Redactor):
             self._whole(held.value, self.paths if held.top else ())
 
     def text(self, text: str) -> str:
-        """Hide secret texts inside a text, and count them."""
+        """Count the secret texts in a text; nobody looks at what comes back."""
         self._add(self.occurrences(text))
-        return super().text(text)
+        return text
 
     def _is_secret(self, value: Any) -> bool:
         found = super()._is_secret(value)

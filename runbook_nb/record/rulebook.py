@@ -15,12 +15,10 @@ from runbook_nb._tagged import Tagger
 from runbook_nb._text import MISSING
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError, NotCarried, RunbookError
-from runbook_nb.rules import written
 from runbook_nb.rules.decision import shown
 from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
-from runbook_nb.rules.hiding import Hider, hidden_limit, shown_rules
+from runbook_nb.rules.hiding import Hider, shown_rules
 from runbook_nb.rules.kinds import ERROR, NO, YES
-from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.plan import path_for, when_of
 from runbook_nb.rules.ruleset import RuleSet, qualified_name
 from runbook_nb.rules.wording import REDACTED
@@ -212,7 +210,7 @@ class Rulebook:
         hidden = set(rules.hidden)
         served = isinstance(rules, ServedRules)
         if hide is not None:
-            seen, more = hidden_document(rules, hide, self._text)
+            seen, more = hidden_document(rules, hide)
             hidden |= more
             served = served or bool(more) or encode(seen) != encode(document)
             document = seen
@@ -241,53 +239,17 @@ def _scrubbed(value: Any, hide: Hider) -> Any:
     return value if value is MISSING else hide.scrub(shown(value))
 
 
-def hidden_document(
-    rules: RuleSet, hide: Hider, text: Callable[[str], str]
-) -> tuple[dict[str, Any], set[str]]:
-    """Write a rule set as a policy lets it be seen, and give the keys that are hidden in it.
-
-    What is left of it is still a rule set with as many conditions: a limit that is partly hidden
-    and would make it none is hidden whole, and keys that look alike stay several.
-    """
-    document = shown_rules(rules, hide)._document(by_name=True)
+def hidden_document(rules: RuleSet, hide: Hider) -> tuple[dict[str, Any], set[str]]:
+    """Write a rule set as a policy lets it be seen, and give the keys that are hidden in it."""
+    seen = shown_rules(rules, hide)
     hidden: set[str] = set()
-    for part, key, entries in (
-        ("rules", "when", rules.rules),
-        ("outside", "where", rules.outside),
-    ):
-        for entry, seen in zip(entries, document.get(part, ()), strict=True):
-            conditions = getattr(entry, key)
-            if isinstance(conditions, Mapping):
-                seen[key] = written.write_when(_hidden_when(conditions, hide, text, hidden))
-    return document, hidden
-
-
-def _hidden_when(
-    when: Mapping[str, Mapping[str, Any]],
-    hide: Hider,
-    text: Callable[[str], str],
-    hidden: set[str],
-) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for key, ops in when.items():
-        name = text(key)
-        while name in found:  # two keys that hold secrets must not become one
-            name += "'"
-        if hide.hides_key(key):
-            hidden.add(name)
-        found[name] = {
-            op: hidden_limit(op, limit) if hide.hides_key(key) else _scrubbed_limit(op, limit, hide)
-            for op, limit in ops.items()
-        }
-    return found
-
-
-def _scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
-    if op in PRESENCE:
-        return limit
-    seen = hide.scrub(limit)
-    # Half a pattern, or one end of a range, is a limit no longer.
-    return hidden_limit(op, limit) if seen != limit and op in ("between", "matches") else seen
+    pairs = [(a.when, b.when) for a, b in zip(rules.rules, seen.rules, strict=True)]
+    pairs += [(a.where, b.where) for a, b in zip(rules.outside, seen.outside, strict=True)]
+    for judged, told in pairs:
+        if isinstance(judged, Mapping) and isinstance(told, Mapping):
+            both = zip(judged, told, strict=True)
+            hidden.update(name for key, name in both if hide.hides_key(key))
+    return seen._document(by_name=True), hidden
 
 
 # -- reading -------------------------------------------------------------------------------

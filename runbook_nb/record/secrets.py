@@ -24,7 +24,8 @@ MIN_SECRET: Final = 6
 #: Up to this many secrets are looked for one by one.
 FEW: Final = 16
 
-_CUTS: Final = ("…", "...", '..."')
+#: What stands where a text was cut.
+_CUTS: Final = ("…", "...")
 
 
 class Secrets:
@@ -37,12 +38,13 @@ class Secrets:
     ('login with [REDACTED] failed', 'login with [REDACTED]…')
     """
 
-    __slots__ = ("_bytes", "_heads", "_long", "_short", "_texts")
+    __slots__ = ("_bytes", "_heads", "_long", "_longest", "_short", "_texts")
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = frozenset(texts)
         forms = {form for text in self._texts for form in _forms(text)}
         self._long = sorted(form for form in forms if len(form) >= MIN_SECRET)
+        self._longest = max(map(len, self._long), default=0)
         self._short = sorted(form for form in forms if len(form) < MIN_SECRET)
         self._heads: dict[str, list[str]] = {}
         for form in self._long:
@@ -86,7 +88,8 @@ class Secrets:
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Give where secrets stand; those that overlap are one place."""
         places: list[tuple[int, int]] = []
-        for start, stop in sorted(self._found(text)):
+        found = list(self._found(text))
+        for start, stop in sorted(found) if len(found) > 1 else found:
             if places and start < places[-1][1]:
                 places[-1] = places[-1][0], max(places[-1][1], stop)
             else:
@@ -111,12 +114,17 @@ class Secrets:
                     if text.startswith(secret, at):
                         yield at, at + len(secret)
         for mark in _CUTS:
-            if text.endswith(mark):
-                yield from self._cut_off(text, len(text) - len(mark))
+            at = text.find(mark)
+            while at >= 0:
+                yield from self._cut_off(text, at)
+                at = text.find(mark, at + 1)
 
     def _cut_off(self, text: str, end: int) -> Iterator[tuple[int, int]]:
-        """Find secrets of which only the beginning is left, at the end of a text cut short."""
-        for at in range(end - MIN_SECRET + 1):
+        """Find secrets of which only the beginning is left, where a text was cut short.
+
+        That need not be its end: a message that was cut may stand in a longer sentence.
+        """
+        for at in range(max(end - self._longest, 0), end - MIN_SECRET + 1):
             rest = text[at:end]
             if any(form.startswith(rest) for form in self._heads.get(rest[:MIN_SECRET], ())):
                 yield at, end

@@ -7,7 +7,7 @@ verdicts come from is in the picture before anything has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, show
-from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Section, verdict_role
+from runbook_nb._view import Badge, Card, Section, verdict_role
 
 if TYPE_CHECKING:
     from runbook_nb.render.flowchart import Flowchart
@@ -236,14 +236,14 @@ class Structure(Immutable, Renderable):
         rules : mapping, optional
             Decider key -> its rule set, for what stands beside the edges of the picture.
         """
-        from runbook_nb.record.graph import structure_graph
+        from runbook_nb.record.outline import structure_flow
 
-        lines, graph = tuple(_outline(self)), structure_graph(self, rules)
+        flow = structure_flow(self, rules)
         return Card(
             kind="Structure",
             name=self.name,
             headline=counted(len(self.nodes), "node"),
-            sections=(Section(label="Stages", parts=(Flow(lines=lines, graph=graph),)),),
+            sections=(Section(label="Stages", parts=(flow,)),),
         )
 
 
@@ -260,79 +260,3 @@ def branch_badge(structure: Structure, node: StructureNode) -> Badge:
     """Give a branch as a badge whose role follows the order its decider declares."""
     order = tuple(n.branch or "" for n in structure.branches_of(node.decider or ""))
     return Badge(word=show(node.branch), role=verdict_role(node.branch or "", order))
-
-
-def _outline(structure: Structure) -> Iterator[FlowLine]:
-    frames = structure.frames()
-    defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
-    for node in structure.nodes:
-        depth = structure.depth(node.key, frames)
-        cells: list[Cell] = [Data(value=node.name)]
-        if node.kind == "branch":
-            depth += 1
-            cells = [branch_badge(structure, node)]
-            if node.key in defaults:
-                cells.append("default")
-            elif node.added:
-                cells.append("added for subjects that reach no classification")
-        elif node.kind == "decider":
-            cells.append(
-                f"decided by {node.detail['rules']}" if "rules" in node.detail else "decides"
-            )
-        elif node.kind == "fan_out":
-            cells.append(_fan_out_words(node))
-        elif node.description:
-            cells.append(Data(value=node.description))
-        yield FlowLine(depth=depth, cells=tuple(cells), state="declared", key=node.key)
-
-
-def _fan_out_words(node: StructureNode) -> str:
-    words = f"one branch per item, at most {node.detail['cap']}"
-    if node.detail.get("template") == "unknown":
-        words += "; one chart per item, built when run"
-    return words
-
-
-def published_structure(structure: Structure) -> dict[str, Any]:
-    """Give the published nested form that flow viewers mount.
-
-    The root carries the procedure's name, each node ``{name, id, type, description?, children?,
-    next?, …}``; a fan-out is ``{"type": "fork", "isDynamicParallel": true}`` with its branch
-    template under ``subflowStructure``.
-    """
-    root = _published_chain(structure, structure.inside(None))
-    if root:
-        root["name"] = structure.name
-    return root
-
-
-def _published_chain(structure: Structure, nodes: Sequence[StructureNode]) -> dict[str, Any]:
-    chain: dict[str, Any] = {}
-    for node in reversed([n for n in nodes if n.kind != "branch"]):
-        here = _published_node(structure, node)
-        if chain:
-            here["next"] = chain
-        chain = here
-    return chain
-
-
-def _published_node(structure: Structure, node: StructureNode) -> dict[str, Any]:
-    types = {"stage": "stage", "decider": "decider", "fan_out": "fork", "branch": "stage"}
-    here: dict[str, Any] = {"name": node.name, "id": node.id, "type": types[node.kind]}
-    if node.description is not None:
-        here["description"] = node.description
-    if node.tags:
-        here["tags"] = list(node.tags)
-    if node.kind == "decider":
-        branches = structure.branches_of(node.key)
-        here["hasDecider"] = True
-        here["branchIds"] = [n.branch for n in branches]
-        here["children"] = [
-            {**_published_node(structure, n), "branchId": n.branch} for n in branches
-        ]
-    if node.kind == "fan_out":
-        here["isDynamicParallel"] = True
-        inner = structure.inside(node.key)
-        if inner:
-            here["subflowStructure"] = _published_chain(structure, inner)
-    return here

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING
 from runbook_nb.record.bundles import deep_equal
-from runbook_nb.record.lookup import Steps, path_text
-from runbook_nb.record.origins import Origins
-from runbook_nb.record.replay import Level, Replayed, Step
+from runbook_nb.record.lookup import Steps, follow, path_text
+from runbook_nb.record.origins import Origins, same_inside
+from runbook_nb.record.replay import Level, Past, Replayed, Step, Timeline
 from runbook_nb.record.sources import RecordedSource
-from runbook_nb.record.trace_signs import dotted, is_container
+from runbook_nb.record.trace_signs import dotted, grew_from, is_container
 from runbook_nb.record.trace_targets import (
     Decided,
     End,
@@ -57,6 +57,7 @@ class ReadTracer(Tracer):
         self.source = source
         self._items: dict[int, tuple[str, int] | None] = {}
         self._pairs: dict[int, dict[str, tuple[str, int]]] = {}
+        self._kept: dict[tuple[int, str, Steps], dict[int, bool]] = {}
         self._updates: dict[tuple[int, int, int], bool] = {}
 
     def start(self, key: str, steps: Steps, time: int) -> Target:
@@ -171,14 +172,53 @@ class ReadTracer(Tracer):
             held = line.held(key, version)
         if version >= 0 and track.step_at(line.time(key, version)) is step:
             # Of its own writing, only what it was built on comes from elsewhere.
-            first = self.origins(track, step.level).first_of_step(key, version)
-            if track.code(line.time(key, first)).kind not in ("append", "update"):
-                return
-            place = step.at
-        elif is_container(made.value) and held is made.value:
+            for link in self.kept(Written(track, step, key, rest, version)):
+                yield link._replace(kind="read")
+            return
+        if is_container(made.value) and held is made.value:
             rest = (*rest, *made.steps)
         found = self.resolve(track, step.level, key, place, rest)
         yield Link("read", path_text(key, rest), found)
+
+    def kept(self, target: Written) -> Iterator[Link]:
+        """Yield what stood at a path before, where what a step wrote there is made of it too."""
+        track, step, key, steps, version = target
+        line = step.level.timeline
+        first = self.origins(track, step.level).first_of_step(key, version)
+        mark = (id(step.level), key, steps)
+        known = self._kept.setdefault(mark, {})
+        passed: list[int] = []
+        builds = True
+        while builds and version not in known:
+            passed.append(version)
+            builds = self._builds_on(track, line, key, version, steps)
+            if version == first:
+                break
+            version -= 1
+        builds = known.get(version, builds) if builds else False
+        known.update(dict.fromkeys(passed, builds))
+        if builds:
+            time = line.time(key, first - 1) if first else -1
+            found = self.resolve(track, step.level, key, time, steps)
+            yield Link("kept", path_text(key, steps), found)
+
+    @staticmethod
+    def _builds_on(track: Replayed, line: Timeline, key: str, version: int, steps: Steps) -> bool:
+        """Say whether what stands at a path after a change is made of what stood there before."""
+        before, after = line.held(key, version - 1), line.held(key, version)
+        if follow(before, steps) is MISSING:
+            return False
+        if same_inside(before, after, steps):
+            return True
+        place = line.time(key, version)
+        kind, here = track.code(place).kind, follow(track.value(place), steps)
+        if kind == "append":
+            return not steps
+        if kind == "update":
+            return isinstance(here, Mapping)
+        # What a child of a fork appends to, or merges into, its parent's value is written whole.
+        inherited = version == 0 and isinstance(line.base, Past)
+        return inherited and kind == "write" and grew_from(follow(before, steps), here)
 
     def _args_of(self, track: Replayed, level: Level) -> Mapping[str, Any]:
         while True:
@@ -197,6 +237,8 @@ class ReadTracer(Tracer):
         level = step.level
         args = self._args_of(track, level)
         part = self._part_of(track, step, args, made)
+        if not part and len(args) == 1:
+            part = tuple(args)  # all of it is that one entry
         while level.opener is None and track.parent is not None and track.branching is not None:
             if track.branching.fan.is_fan_out:
                 rest = part[1:] if part[:1] == ("item",) else ()

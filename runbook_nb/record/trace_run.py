@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runbook_nb._text import MISSING
-from runbook_nb.record.log import Code
 from runbook_nb.record.lookup import Steps, follow, path_text
 from runbook_nb.record.origins import same_held
 from runbook_nb.record.replay import Branching, Level, Replayed, Step
 from runbook_nb.record.slots import Slots
 from runbook_nb.record.trace_reads import Made, ReadTracer
-from runbook_nb.record.trace_signs import is_container, moved, same_items, same_object, ways
+from runbook_nb.record.trace_signs import (
+    is_container,
+    moved,
+    same_items,
+    same_object,
+    ways,
+)
 from runbook_nb.record.trace_targets import (
     Bundled,
     Decided,
@@ -43,7 +48,7 @@ class RunTracer(ReadTracer):
 
     def node(self, name: str, depth: int, target: Target) -> WhyNode:
         """Make the node of a target."""
-        text = self.redactor.text
+        text = self.text
         assert not isinstance(target, Bundled | End)  # noqa: S101 - of a run
         track = target.track
         step = target.branching.step if isinstance(target, Item) else target.step
@@ -175,7 +180,7 @@ class RunTracer(ReadTracer):
         track, step, key, steps, version = target
         line = step.level.timeline
         place = line.time(key, version)
-        code, held = track.code(place), line.held(key, version)
+        held = line.held(key, version)
         branching, inner = track.fan_of(step), step.entered
         if branching is not None and place > branching.at:
             if isinstance(held, Slots) and held.fan_out is branching.fan:
@@ -187,23 +192,8 @@ class RunTracer(ReadTracer):
             yield from self._mapped_out(track, inner, target, place)
             yield from self.reads(track, step, inner.closed, place)
             return
-        if self._builds_on(code, track.value(place), steps):
-            before = line.held(key, version - 1)
-            if follow(before, steps) is not MISSING:
-                at = line.time(key, version - 1) if version else -1
-                yield Link(
-                    "kept",
-                    path_text(key, steps),
-                    self.resolve(track, step.level, key, at, steps),
-                )
+        yield from self.kept(target)
         yield from self.reads(track, step, -1, place, Made(key, held, steps))
-
-    @staticmethod
-    def _builds_on(code: Code, value: Any, steps: Steps) -> bool:
-        """Say whether what stands at the path is made of what stood there before, too."""
-        if code.kind == "append":
-            return not steps
-        return code.kind == "update" and isinstance(follow(value, steps), Mapping)
 
     def _slots(self, track: Replayed, branching: Branching, steps: Steps) -> Iterator[Link]:
         fan, _, step = branching
@@ -254,10 +244,14 @@ class RunTracer(ReadTracer):
         held = step.level.timeline.held(key, target.version)
         structure = self.tracks.structure
         node = None if structure is None else structure.node(track.key(step))
-        by_key = node is None or node.detail.get("merge") == "keys"
-        for branch in track.branches(branching) if by_key else ():
+        merge = "" if node is None else node.detail.get("merge")
+        for branch in track.branches(branching) if merge in ("", "keys") else ():
             line = branch.top.timeline
-            if line.versions(key) and same_held(line.now(key), held):
+            if not line.versions(key) or branching.fan.status(branch.index) != "ok":
+                continue
+            # No two branches that ended well wrote a key that was merged. What was hidden in a
+            # recording is equal to nothing.
+            if (merge and line.now(key) is not MISSING) or same_held(line.now(key), held):
                 found = self.resolve(branch, branch.top, key, ALWAYS, steps)
                 yield Link("merged", _branch_word(branch), found)
                 return
@@ -279,7 +273,7 @@ class RunTracer(ReadTracer):
         found = [
             (name, way)
             for name in names
-            for way in ways(before, after, state[name])
+            for way in ways(before, after, state[name], known=exact)
             if exact or is_container(state[name])
         ]
         for name, (start, kept) in found:

@@ -16,7 +16,7 @@ from runbook_nb._text import MISSING, visible
 from runbook_nb._view import Card
 from runbook_nb.rules.condition import Condition, FunctionResult
 from runbook_nb.rules.facts import FunctionRecord
-from runbook_nb.rules.hiding import HiddenKeys, Hider, shown_rules
+from runbook_nb.rules.hiding import HiddenKeys, Hider, scrubbed_limit, shown_rules
 from runbook_nb.rules.kinds import RESULTS, STATUSES, plain, same
 from runbook_nb.rules.model import Default, Outside, Rule, Unreadable
 from runbook_nb.rules.operators import PRESENCE
@@ -50,7 +50,7 @@ class _Judged(Renderable, Immutable):
         self.path = path
         self._values = values
         # One that hides nothing need not be asked about every value.
-        self.hide = hide if getattr(hide, "active", True) else None
+        self.hide = hide if hide is None or getattr(hide, "active", True) else None
 
     @property
     def raw_values(self) -> tuple[Any, ...]:
@@ -117,7 +117,11 @@ class _Judged(Renderable, Immutable):
                     self._word(key),
                     op,
                     # Whether a value is asked to be there is no secret, and no limit either.
-                    REDACTED if hidden and op not in PRESENCE else self.scrub(threshold),
+                    REDACTED
+                    if hidden and op not in PRESENCE
+                    else threshold
+                    if self.hide is None
+                    else scrubbed_limit(op, threshold, self.hide),
                     REDACTED if hidden else self.scrub(shown(self._values[tried.start + place])),
                     RESULTS[code],
                     STATUSES[code],

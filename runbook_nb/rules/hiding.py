@@ -165,12 +165,23 @@ def _shown_when(when: Mapping[str, Mapping[str, Any]], hide: Hider) -> FrozenDic
     for key, ops in when.items():
         hidden = hide.hides_key(key)
         shown = {
-            op: hidden_limit(op, limit) if hidden else hide.scrub(limit)
+            op: hidden_limit(op, limit) if hidden else scrubbed_limit(op, limit, hide)
             for op, limit in ops.items()
         }
-        # Keys that differ in a secret alone look alike.
-        made.setdefault(str(hide.scrub(key)), {}).update(shown)
-    return FrozenDict({key: FrozenDict(ops) for key, ops in made.items()})
+        name = str(hide.scrub(key))
+        while name in made:  # keys that differ in a secret alone stay several
+            name += "'"
+        made[name] = FrozenDict(shown)
+    return FrozenDict(made)
+
+
+def scrubbed_limit(op: str, limit: Any, hide: Hider) -> Any:
+    """Give a limit without the secret texts in it.
+
+    Half a pattern, or one end of a range, is a limit no longer: those are hidden whole.
+    """
+    shown = hide.scrub(limit)
+    return hidden_limit(op, limit) if op in ("between", "matches") and shown != limit else shown
 
 
 def _shown_function(when: Callable[..., Any], word: Callable[[str], str]) -> Callable[..., Any]:

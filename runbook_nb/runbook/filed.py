@@ -5,11 +5,11 @@ Bridge layer. Where a ticket is missing or cannot be redeemed, that is said and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._deep import read_json
 from runbook_nb._display import Renderable
 from runbook_nb._text import counted, show
 from runbook_nb._view import Card
@@ -154,6 +154,6 @@ def redeem(artifacts: Any, descriptor: Mapping[str, Any], key: str) -> Any:
     if record is None:
         raise NotCarried(f"{what} is not carried: the store does not hold its ticket any more")
     try:
-        return json.loads(record.data)
+        return read_json(record.data)
     except (ValueError, TypeError, RecursionError):
         raise NotCarried(f"{what} is not carried: what the store gave back is no JSON") from None

@@ -253,6 +253,11 @@ def test_what_cannot_be_carried_is_refused_with_its_path_and_type(value, said):
     assert refused.value.fix
 
 
+def test_a_number_and_its_text_are_two_keys():
+    assert write({1: "a", "1": "b"}) == {"$map": [1, "a", "1", "b"]}
+    assert read({"$map": [1, "a", "1", "b"]}) == {1: "a", "1": "b"}
+
+
 def test_what_cannot_be_carried_may_be_named_and_counted_instead():
     report = WireReport()
     tagger = Tagger(report=report, strict=False)

@@ -8,48 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tomllib
-from datetime import datetime
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runbook_nb._text import MISSING
-
 HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE)]
+
+from replay_values import decode  # noqa: E402 - what the tests here share stands beside them
+
 UNJUDGED = pytest.StashKey[list[str]]()
-
-_WORDS = {
-    "undefined": MISSING,
-    "missing": MISSING,
-    "NaN": float("nan"),
-    "Infinity": float("inf"),
-    "-Infinity": float("-inf"),
-    "-0": -0.0,
-}
-
-
-def decode(value: Any) -> Any:
-    """Read a recorded value: what JavaScript has and JSON has not is tagged."""
-    if isinstance(value, list):
-        return [decode(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "$range" in value:
-        return list(range(value["$range"]))
-    kind = value.get("$js")
-    if kind is None:
-        return {key: decode(item) for key, item in value.items()}
-    if kind in _WORDS:
-        return _WORDS[kind]
-    if kind == "date":
-        return datetime.fromisoformat(value["iso"])
-    if kind == "set":
-        return set(decode(value["values"]))
-    if kind == "bigint":
-        return int(value["value"])
-    raise LookupError(f"no Python reading of {value}")
+OUTCOMES = pytest.StashKey[dict[str, Counter[str]]]()
+DEPARTED = pytest.StashKey[dict[str, list[str]]]()
+COMPARED = pytest.StashKey[dict[str, str]]()
 
 
 class Oracle:
@@ -71,11 +46,36 @@ class Oracle:
             return []
         return [case for case in self.document(name)["cases"] if case.get("kind") in kinds]
 
+    def programs(self, families: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Give the chart programs of some files; a folder need not have them all."""
+        found = []
+        for family in families:
+            path = self.folder / "chart" / f"{family}.json"
+            if path.exists():
+                cases = self.document(f"chart/{family}.json")["cases"]
+                found += [{**case, "family": family} for case in cases]
+        return found
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Give the rows of a file of tables."""
+        return self.document(name)["rows"] if (self.folder / name).exists() else []
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Give the facts about using the package."""
+        path = self.folder / "chart/api_facts.json"
+        return self.document("chart/api_facts.json")["facts"] if path.exists() else []
+
 
 def pytest_configure(config):
     config.stash[UNJUDGED] = []
+    config.stash[OUTCOMES] = {}
+    config.stash[DEPARTED] = {}
+    config.stash[COMPARED] = {}
     config.addinivalue_line(
         "markers", "oracle(name, *kinds): run once per recorded case of these kinds in a file"
+    )
+    config.addinivalue_line(
+        "markers", "programs(*families): run once per recorded chart program of these files"
     )
 
 
@@ -85,10 +85,44 @@ def pytest_generate_tests(metafunc):
         cases = Oracle().cases(mark.args[0], mark.args[1:])
         metafunc.parametrize("case", cases, ids=[case["id"] for case in cases])
 
+    programs = metafunc.definition.get_closest_marker("programs")
+    if programs is not None:
+        cases = Oracle().programs(programs.args)
+        metafunc.parametrize("case", cases, ids=[case["id"] for case in cases])
+
+    if "fact" in metafunc.fixturenames:
+        facts = Oracle().facts()
+        metafunc.parametrize("fact", facts, ids=[fact["id"] for fact in facts])
+
 
 def pytest_terminal_summary(terminalreporter, config):
+    outcomes = config.stash.get(OUTCOMES, {})
+    if terminalreporter.config.get_verbosity() > 0:
+        for family, counts in outcomes.items():
+            told = ", ".join(f"{times} {outcome}" for outcome, times in sorted(counts.items()))
+            terminalreporter.write_line(f"oracle {family}: {told}")
+        for name, cases in sorted(config.stash.get(DEPARTED, {}).items()):
+            terminalreporter.write_line(f"departure {name}: {', '.join(cases)}")
+        for case, told in config.stash.get(COMPARED, {}).items():
+            terminalreporter.write_line(f"compared {case}: {told}")
     for case in config.stash.get(UNJUDGED, []):
         terminalreporter.write_line(f"unjudged: {case}")
+
+
+@pytest.fixture
+def outcome(request):
+    """Note how a case came out, and which departures led there."""
+
+    def note(case, how, found=None):
+        family = case.get("family", "")
+        request.config.stash[OUTCOMES].setdefault(family, Counter())[how] += 1
+        if found is not None:
+            told = ", ".join(f"{key} ({what})" for key, what in found.compared.items())
+            request.config.stash[COMPARED][case["id"]] = told
+        for name in found.departures.used if found is not None else ():
+            request.config.stash[DEPARTED].setdefault(name, []).append(case["id"])
+
+    return note
 
 
 @pytest.fixture(scope="session")

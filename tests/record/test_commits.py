@@ -502,6 +502,9 @@ def test_hidden_values_are_hidden_whole_or_in_part_and_their_paths_are_named():
     delta = log.encoded("delta")[1]
     hidden = {"token": "[REDACTED]", "name": "with [REDACTED]"}
     assert delta["overwrite"] == {"rows": [hidden], "token_log": ["[REDACTED]"]}
+    told = ["rows\x1f1\x1ftoken", "rows\x1f1\x1fname", "token_log\x1f0"]
+    assert delta["redactedPaths"] == told
+    assert log.encoded()[1]["redactedPaths"] == ["rows\x1f0\x1ftoken", *told]
     assert log[1].changes[0].added == [hidden]
     found = log.state_at(0)
     assert found.redacted
@@ -515,6 +518,18 @@ def test_positions_a_policy_names_are_those_of_the_whole_list():
         redact={"paths": ["rows[2]"]},
     ).commits
     assert log.encoded("delta")[1]["overwrite"] == {"rows": ["[REDACTED]", "open-four"]}
+
+
+def test_a_list_that_grows_in_a_loop_is_written_in_one_pass_over_it(monkeypatch):
+    from runbook_nb.record.redact import Redactor
+
+    seen = []
+    scrub = Redactor.scrub
+    monkeypatch.setattr(Redactor, "scrub", lambda self, v: (seen.append(1), scrub(self, v))[1])
+    log = run_of(*[lambda s: s.append("l", {"name": "n"})] * 40, redact={"keys": ["token"]}).commits
+    seen.clear()
+    assert len(log.encoded("delta")) == 40
+    assert len(seen) < 3 * 40
 
 
 def test_a_hidden_list_that_grows_stays_hidden_for_every_reader():

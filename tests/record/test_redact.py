@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import namedtuple
 from dataclasses import dataclass
 from enum import Enum
@@ -9,11 +10,21 @@ from enum import Enum
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import runbook_nb as rb
+from runbook_nb._frozen import freeze
+from runbook_nb._json import to_wire
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.errors import DefinitionError
-from runbook_nb.record.redact import PLACEHOLDER, Redact, Redactor, as_redact
+from runbook_nb.record.redact import (
+    PLACEHOLDER,
+    Redact,
+    Redactor,
+    as_redact,
+    joined_policies,
+)
 from runbook_nb.record.secrets import FEW, Secrets
 
 
@@ -46,6 +57,9 @@ def test_a_policy_is_itself_a_mapping_or_nothing():
         ({"paths": ["rows[x].token"]}, "redact.paths"),
         ({"paths": ["rows[*"]}, "redact.paths"),
         ({"fields": {"a": "b"}}, "redact.fields['a']"),
+        ({"fields": {"a": ["[x]"]}}, "redact.fields['a']"),
+        ({"fields": ["a"]}, "redact.fields"),
+        ({"paths": ["."]}, "redact.paths"),
     ],
 )
 def test_a_policy_that_would_hide_nothing_is_refused(bad, where):
@@ -61,6 +75,33 @@ def test_a_misspelt_part_is_named_with_what_was_meant():
 
 def test_a_policy_does_not_show_the_secrets_it_holds():
     assert "hunter" not in repr(Redact(values=["hunter-2"]))
+
+
+def test_a_policy_can_be_written_and_read_again():
+    policy = Redact(
+        keys=("a",), patterns=("b$",), fields={"c": ("d",)}, paths=("e[*]",), values=("f",)
+    )
+    assert as_redact(json.loads(json.dumps(policy.to_dict()))) == policy
+    assert Redact().to_dict() == {}
+
+
+def test_two_policies_together_hide_what_either_hides():
+    first = Redact(keys=("a",), fields={"c": ("d",)}, values=("x",))
+    second = Redact(keys=("a", "b"), fields={"c": ("e",)}, emits=("y",))
+    both = joined_policies(first, second)
+    assert both == Redact(keys=("a", "b"), fields={"c": ("d", "e")}, values=("x",), emits=("y",))
+    assert joined_policies(first, None) is first
+    assert joined_policies(None, second) is second
+    assert joined_policies(None, None) is None
+
+
+def test_keys_marked_in_a_run_are_hidden_with_or_without_a_policy():
+    marked = Redactor(None, marked=("pin",))
+    assert marked.active
+    assert marked.served({"pin": 1, "token": 2}) == {"pin": PLACEHOLDER, "token": 2}
+    both = Redactor(Redact(keys=("token",)), marked=("pin",))
+    assert both.served({"pin": 1, "token": 2}) == {"pin": PLACEHOLDER, "token": PLACEHOLDER}
+    assert not Redactor(None, marked=()).active
 
 
 def test_without_a_policy_everything_passes_as_it_is():
@@ -100,6 +141,10 @@ def test_patterns_are_searched_for_in_names_of_any_length():
         ("rows[1].key", [{"key": 5, "n": 1}, {"key": PLACEHOLDER, "n": 2}]),
         ("rows[*]", [PLACEHOLDER, PLACEHOLDER]),
         ("rows", PLACEHOLDER),
+        ("rows.key", [{"key": PLACEHOLDER, "n": 1}, {"key": PLACEHOLDER, "n": 2}]),
+        ("rows.0.key", [{"key": PLACEHOLDER, "n": 1}, {"key": 6, "n": 2}]),
+        ("rows.1", [{"key": 5, "n": 1}, PLACEHOLDER]),
+        ("rows[7].key", [{"key": 5, "n": 1}, {"key": 6, "n": 2}]),
         ("other", [{"key": 5, "n": 1}, {"key": 6, "n": 2}]),
     ],
 )
@@ -113,6 +158,48 @@ def test_what_lies_behind_a_list_is_hidden_where_a_branch_loads_it():
         "key": PLACEHOLDER,
         "item": {"key": PLACEHOLDER, "n": 3},
     }
+
+
+@pytest.mark.parametrize(
+    ("policy", "hidden"),
+    [
+        ({"paths": ["a.b"]}, True),
+        ({"keys": ["a.b"]}, True),
+        ({"keys": ["b"]}, True),
+        ({"patterns": ["^b$"]}, True),
+        ({"fields": {"a": ["b"]}}, True),
+        ({"keys": ["c"]}, False),
+        ({"paths": ["b"]}, False),
+    ],
+)
+def test_a_name_spelt_with_dots_is_a_path_and_a_path_may_be_such_a_name(policy, hidden):
+    assert served({"a.b": 5}, **policy) == {"a.b": PLACEHOLDER if hidden else 5}
+
+
+def test_a_key_spelt_with_dots_hides_what_stands_there():
+    assert served({"a": {"b": 5, "c": 6}, "b": 7}, keys=["a.b"]) == {
+        "a": {"b": PLACEHOLDER, "c": 6},
+        "b": 7,
+    }
+
+
+def test_an_appended_item_is_served_as_any_item_of_its_list():
+    redactor = Redactor(Redact(paths=["rows[7].key", "lines[*]", "names"], keys=["token"]))
+    assert redactor.item("rows", {"key": 1, "n": 2}) == {"key": PLACEHOLDER, "n": 2}
+    assert redactor.item("lines", "text") == PLACEHOLDER
+    assert redactor.item("names", "text") == PLACEHOLDER
+    assert redactor.item("token", "text") == PLACEHOLDER
+    assert redactor.item("other", "text") == "text"
+    assert Redactor(None).item("token", "text") == "text"
+
+
+def test_rules_are_served_once_and_given_again():
+    rules = rb.RuleSet("r", "1", [rb.Rule({"pin": {"gt": 5}}, "x")])
+    redactor = Redactor(Redact(keys=["pin"]))
+    assert redactor.rules(rules).rules[0].when["pin"]["gt"] == PLACEHOLDER
+    assert redactor.rules(rules) is redactor.rules(rules)
+    assert redactor.scrub({"rules": rules})["rules"] is redactor.rules(rules)
+    assert Redactor(None).rules(rules) is rules
 
 
 def test_fields_are_paths_inside_a_key_or_names_with_dots():
@@ -269,6 +356,8 @@ def test_an_appended_item_is_any_item_of_its_list():
         ("hunter-…", "[REDACTED]…"),
         ("it is hunter-...", "it is [REDACTED]..."),
         ("hunt…", "hunt…"),
+        ("no hunter-… in stage 'a'; tried again", "no [REDACTED]… in stage 'a'; tried again"),
+        ("hunter-…, hunter-... and hunter-2", "[REDACTED]…, [REDACTED]... and [REDACTED]"),
         ("", ""),
     ],
 )
@@ -297,6 +386,29 @@ def test_the_placeholder_itself_is_no_secret():
 
 def test_short_secrets_are_hidden_when_they_are_given_as_values():
     assert served({"a": "pin 42!"}, values=["42"]) == {"a": "pin [REDACTED]!"}
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("nothing", 0),
+        (SECRET, 1),
+        (f"{SECRET} and {SECRET}", 2),
+        (f"{SECRET}{SECRET}", 2),
+        ("cut off hunter…", 1),
+    ],
+)
+def test_secrets_are_counted_by_the_places_where_they_stand(text, times):
+    assert Secrets([SECRET]).count(text) == times
+    assert Redactor(Redact(values=[SECRET])).occurrences(text) == times
+    assert Redactor(None).occurrences(text) == 0
+
+
+def test_words_of_a_form_may_be_scrubbed_too():
+    redactor = Redactor(Redact(values=[SECRET]))
+    value = {"type": SECRET, "message": SECRET}
+    assert redactor.texts(value) == {"type": SECRET, "message": PLACEHOLDER}
+    assert redactor.texts(value, ours=False) == {"type": PLACEHOLDER, "message": PLACEHOLDER}
 
 
 def test_plain_texts_of_ours_are_scrubbed_without_regard_to_names():
@@ -373,3 +485,77 @@ def test_a_recording_under_a_policy_has_the_placeholder_and_no_seed():
     assert hidden["sharedState"] == {"token": PLACEHOLDER}
     assert "initialState" not in hidden
     assert "initialState" in run.run_sync().recording().snapshot
+
+
+# -- laws ----------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "c", "a.b"])
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=12), st.dates())
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=12,
+)
+STATES = st.dictionaries(NAMES, VALUES, max_size=4)
+PATHS = st.lists(st.sampled_from(["a", "b", "c", "[*]", "[0]", "1"]), min_size=1, max_size=3).map(
+    lambda steps: ".".join(steps).replace(".[", "[")
+)
+POLICIES = st.builds(
+    Redact,
+    keys=st.lists(NAMES, max_size=1).map(tuple),
+    paths=st.lists(PATHS, max_size=2).map(tuple),
+)
+
+
+def redactor_for(policy, state):
+    redactor = Redactor(policy)
+    lesson = redactor.lesson()
+    lesson.take(state, redactor.paths)
+    return redactor.taught(lesson)
+
+
+def steady(test):
+    return settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])(test)
+
+
+@steady
+@given(STATES, POLICIES)
+def test_what_was_served_is_served_again_as_it_is(state, policy):
+    state = freeze(state)
+    redactor = redactor_for(policy, state)
+    once = redactor.served(state)
+    assert redactor.served(once) == once
+
+
+@steady
+@given(STATES, POLICIES)
+def test_no_text_under_a_hidden_name_is_left_anywhere(state, policy):
+    state = freeze(state)
+    redactor = redactor_for(policy, state)
+    shown = json.dumps(to_wire(redactor.served(state)), ensure_ascii=False)
+    for secret in redactor.secrets_in(state):
+        if secret not in PLACEHOLDER and secret.isalnum():
+            assert secret not in shown.replace(PLACEHOLDER, "")
+
+
+def hidden_places(raw, shown, path=()):
+    """Name the places where something was replaced."""
+    if shown == PLACEHOLDER != raw:
+        yield path
+    elif isinstance(raw, dict):
+        for (key, item), seen in zip(raw.items(), shown.values(), strict=True):
+            yield from hidden_places(item, seen, (*path, key))
+    elif isinstance(raw, list):
+        for place, (item, seen) in enumerate(zip(raw, shown, strict=True)):
+            yield from hidden_places(item, seen, (*path, place))
+
+
+@steady
+@given(STATES, POLICIES, POLICIES)
+def test_two_policies_together_hide_every_place_that_either_hides(state, first, second):
+    state = freeze(state)
+    both = redactor_for(joined_policies(first, second), state).served(state)
+    hidden = set(hidden_places(state, both))
+    for policy in (first, second):
+        for place in hidden_places(state, redactor_for(policy, state).served(state)):
+            assert any(place[:length] in hidden for length in range(len(place) + 1))

@@ -14,9 +14,10 @@ from runbook_nb.chart.scope import interrupt
 from runbook_nb.errors import CheckpointError, DefinitionError, NoSuchFanOut
 from runbook_nb.record.checkpoint import CHECKPOINT_FORMAT, structure_digest
 from runbook_nb.record.kept import KeptRecords, inner_runs_of
+from runbook_nb.record.published import published_structure
 from runbook_nb.record.run import RUN_STATUSES
 from runbook_nb.record.slots import Slot, error_words
-from runbook_nb.record.structure import Structure, published_structure
+from runbook_nb.record.structure import Structure
 
 RULES = rb.RuleSet(
     "age", "v1", [rb.Rule({"age": {"gt": 7}}, "old", label="too old")], default="new"
@@ -193,9 +194,11 @@ def test_a_recording_has_the_published_keys_and_is_strict_json(run):
     assert data["events"] == []
     assert list(data["snapshot"]) == [
         "sharedState",
+        "executionTree",
         "initialState",
         "commitLog",
         "commitValues",
+        "writeProvenance",
         "subflowResults",
         "recorders",
     ]
@@ -293,6 +296,7 @@ def test_a_checkpoint_holds_real_values_and_where_it_paused():
         "undeclared": [],
         "met": None,
         "taken_back": [["token", "real-value"]],
+        "redact": {"keys": ["token"]},
     }
     assert "real-value" not in json.dumps(record)
 

@@ -107,7 +107,7 @@ def test_the_answers_finish_the_call_to_a_full_envelope_in_another_process():
     ]
     # What was fetched before the pause is not fetched again, and its coverage still counts.
     assert (first.calls, second.calls, third.calls) == (1, 0, 0)
-    assert [item.what for item in envelope.ledger.checked][0] == "the inventory"
+    assert envelope.ledger.checked[0].what == "the inventory"
     assert [item.what for item in envelope.ledger.cannot_cover] == ["tapes"]
 
 
