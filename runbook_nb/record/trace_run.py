@@ -48,7 +48,7 @@ class RunTracer(ReadTracer):
 
     def node(self, name: str, depth: int, target: Target) -> WhyNode:
         """Make the node of a target."""
-        text = self.redactor.text
+        text = self.text
         assert not isinstance(target, Bundled | End)  # noqa: S101 - of a run
         track = target.track
         step = target.branching.step if isinstance(target, Item) else target.step
