@@ -56,13 +56,17 @@ class Renderable:
         """Say what this looks like, as data."""
         return Card(kind=type(self).__name__, name="")
 
+    def _head(self) -> Card:
+        """Give the view as far as its first line needs it; dear views say less here."""
+        return self.view()
+
     def to_markdown(self) -> str:
         """Give the view as Markdown, for a ticket or a chat message."""
         return str(through("markdown", self.view()))
 
     def __repr__(self) -> str:
         try:
-            return f"<{through('line', self.view())}>"
+            return f"<{through('line', self._head())}>"
         except Exception as error:
             return f"<{type(self).__name__}, cannot be shown: {type(error).__name__}>"
 

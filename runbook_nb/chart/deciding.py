@@ -53,6 +53,8 @@ def decide(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
                 raise
         track.codes.extend(plan.decision_codes(path))
         track.values.extend(values)
+        if frame.growing:  # what was judged is kept with the decision
+            frame.growing.difference_update(path.keys)
         route, via = path.branch, path.via
     frame.answers = None
     taken = plan.branches.get(route) if route is not None else None
@@ -121,6 +123,7 @@ def _words(execution: Execution, plan: StagePlan, answer: Any, track: Track) -> 
 def _judged(execution: Execution, plan: StagePlan, frame: Frame, in_steps: Any) -> Steps:
     """Judge by rules that may wait, or that are held to a limit of time."""
     rules = rules_of(plan.stage)
+    frame.growing.clear()
     scope = Scope(frame, plan)
     try:
         return (yield from execution.in_time(plan, in_steps(rules, frame.state, scope)))

@@ -24,18 +24,15 @@ from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
 from runbook_nb.chart.model import (
     Chart,
-    DeciderStage,
     FanOutStage,
     ForkStage,
-    FunctionStage,
     Limits,
     PausableStage,
     SelectorStage,
     StreamingStage,
-    SubchartStage,
 )
 from runbook_nb.chart.mounts import enter, leave
-from runbook_nb.chart.plan import ChartPlan, StagePlan, plan_chart
+from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, plan_chart
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
@@ -297,7 +294,7 @@ class Execution(Watch):
 
     # -- stages ----------------------------------------------------------------------------
 
-    def run_chart(  # noqa: PLR0912 - the one loop that everything runs in, flat so that it is quick
+    def run_chart(  # noqa: PLR0912, PLR0915 - the one loop that everything runs in, flat so that it is quick
         self, chart: ChartPlan, frame: Frame, place: Place | None = None, answer: Any = None
     ) -> Steps:
         """Run the stages of a chart, and of the charts mounted in it; give its value.
@@ -310,45 +307,55 @@ class Execution(Watch):
         if place is not None:
             level = reenter(self, level, outer, place, answer)
         try:
-            while True:
-                frame, done = level.frame, None
-                if place is None:
-                    taken = level.plan.stages[level.at]
-                    if self.watched:
-                        self.check(taken, track)
-                    codes.append(taken.stage_code)
-                    level.route = None
-                else:
-                    taken, done = yield from self._go_on(level, place, answer)
-                    place = None
-                kind = taken.stage.__class__
-                if kind is DeciderStage:
-                    level.route, taken = yield from decide(self, taken, frame)
-                    kind = taken.stage.__class__
-                    done = None if kind is not DeciderStage else (True, None)
-                if kind is FunctionStage and done is None:
-                    done = yield from self.call(taken, taken.fn, frame)
-                elif kind is SubchartStage:
-                    level.taken = taken
-                    inner = yield from enter(self, taken, frame)
-                    outer.append(level)
-                    level = inner
-                    continue
-                elif done is None:
-                    done = yield from self._perform(level, taken, frame)
-                stopped, output = done
-                level.taken = taken
-                if not stopped and self._goes_on(level):
-                    continue
-                while outer:  # this chart has ended; so may those around it
-                    inner, level = level, outer.pop()
-                    stopped, output = yield from leave(
-                        self, level.taken, (level.frame, inner.frame), output, stopped
-                    )
-                    if not stopped and self._goes_on(level):
+            while True:  # once for each chart that is entered or come back to
+                plan, frame, done = level.plan, level.frame, None
+                stages, last, loops = plan.stages, plan.last, plan.loops
+                while True:
+                    if place is None:
+                        taken = stages[level.at]
+                        if self.watched:
+                            self.check(taken, track)
+                        codes.append(taken.stage_code)
+                        level.route = None
+                    else:
+                        taken, done = yield from self._go_on(level, place, answer)
+                        place = None
+                    form = taken.form
+                    if form == DECIDES:
+                        level.route, taken = yield from decide(self, taken, frame)
+                        form = taken.form
+                        if form == DECIDES:  # it was stopped
+                            done = True, None
+                    if done is not None:
+                        (stopped, output), done = done, None
+                    elif form == CALLS:
+                        stopped, output = yield from self.call(taken, taken.fn, frame)
+                    elif form == MOUNTS:
+                        level.taken = taken
+                        inner = yield from enter(self, taken, frame)
+                        outer.append(level)
+                        level = inner
                         break
-                else:
-                    return output
+                    else:
+                        stopped, output = yield from self._perform(level, taken, frame)
+                    level.taken = taken
+                    if not stopped:
+                        if loops:
+                            if self._goes_on(level):
+                                continue
+                        elif level.at < last:
+                            level.at += 1
+                            continue
+                    while outer:  # this chart has ended; so may those around it
+                        inner, level = level, outer.pop()
+                        stopped, output = yield from leave(
+                            self, level.taken, (level.frame, inner.frame), output, stopped
+                        )
+                        if not stopped and self._goes_on(level):
+                            break
+                    else:
+                        return output
+                    break
         except BaseException as error:
             if isinstance(error, InterruptSignal):
                 error.place = place_of([*outer, level], error)
@@ -441,23 +448,31 @@ class Execution(Watch):
 
         What it wrote before it asked a question is not kept, because it will run again.
         """
-        retry = plan.stage.retry
         scope: Scope | None = None
         start = len(frame.track.codes)
         try:
-            if retry is None:
+            if plan.plain and self.untimed:
+                scope = Scope(frame, plan)
+                value = fn(scope)
+                if value is not None or scope.stopped is not None:
+                    value = yield from self.settled(plan, value, scope)
+            elif plan.stage.retry is None:
                 scope = self.scope(plan, frame)
                 value = yield from self.once(plan, fn, scope)
             else:
-                scope, value = yield from run_again(self, plan, retry, fn, frame)
+                scope, value = yield from run_again(self, plan, plan.stage.retry, fn, frame)
         except BaseException as error:
+            told = error
             if scope is not None:
+                told = self.leaving(error, plan, scope)
                 scope.close()  # first of all: a thread may still be writing
                 self.end_stream(scope, plan, frame.track, complete=False)
-            if isinstance(error, InterruptSignal):
+            if isinstance(told, InterruptSignal):
                 undo(self.log, frame, plan.ref.path, start)
-            self.failed(error, plan, frame.track)
-            raise
+            self.failed(told, plan, frame.track)
+            if told is error:
+                raise
+            raise told from error
         scope.close()
         if scope.answers is not None:
             frame.answers = None  # they were for this execution
@@ -492,21 +507,21 @@ class Execution(Watch):
         started = 0.0 if limit is None else self.options.timer()
         try:
             value = self._in_thread(fn, scope) if plan.stage.blocking else fn(scope)
-            if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
-                value = yield value if limit is None else self.within(plan, value, limit)
-        except StopIteration as error:  # it would read as the end of the engine's own steps
-            raise ChartError(
-                f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id
-            ) from error
+            value = yield from self.settled(plan, value, scope)
         except Exception as error:
-            ending = ending_of(error)
-            if scope.stopped.__class__ is InterruptSignal and (
-                ending is None or isinstance(ending, InterruptSignal)
-            ):
-                if error is scope.stopped:
-                    raise
-                raise scope.stopped from error
-            raise
+            told = self.leaving(error, plan, scope)
+            if told is error:
+                raise
+            raise told from error
+        if limit is not None and self.options.timer() - started > limit:
+            raise self.stage_overran(plan)
+        return value
+
+    def settled(self, plan: StagePlan, value: Any, scope: Scope) -> Steps:
+        """Wait for what a function gave, where it is to be waited for; refuse what is no value."""
+        if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
+            limit = self.limits.stage_seconds
+            value = yield value if limit is None else self.within(plan, value, limit)
         if scope.stopped.__class__ is InterruptSignal:
             # Whatever caught the question, it was asked, and nobody has answered it.
             raise scope.stopped
@@ -517,9 +532,17 @@ class Execution(Watch):
                 code="generator_stage",
                 fix="return a value instead of yielding",
             )
-        if limit is not None and self.options.timer() - started > limit:
-            raise self.stage_overran(plan)
         return value
+
+    def leaving(self, error: BaseException, plan: StagePlan, scope: Scope) -> BaseException:
+        """Give what leaves a stage when its function raised."""
+        if isinstance(error, StopIteration):  # it would read as the end of the engine's own steps
+            return ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+        if isinstance(error, Exception) and isinstance(scope.stopped, InterruptSignal):
+            ending = ending_of(error)
+            if ending is None or isinstance(ending, InterruptSignal):
+                return scope.stopped
+        return error
 
     def _awaits(self, value: Any) -> bool:
         return (

@@ -275,9 +275,11 @@ class _Branches:
         #: Branches that wait for an answer: index -> their question, and where it was asked.
         self.waiting: dict[int, tuple[InterruptSignal, Any]] = {}
         self.looping = frame.looping
+        #: What all branches run, where they all run the same.
+        self.chart: ChartPlan | None = None
 
     def chart_for(self, index: int, track: Track) -> ChartPlan:
-        """Give the chart of one branch."""
+        """Give the chart of one branch, where each has its own."""
         raise NotImplementedError
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
@@ -382,7 +384,7 @@ class _Branches:
         execution, fan = self.execution, self.fan
         track = Track() if place is None else fan.reopen(index)
         try:
-            plan = self.chart_for(index, track)
+            plan = self.chart or self.chart_for(index, track)
             frame = self.frame_for(index, track, plan)
             if place is not None:
                 state, _ = replayed(
@@ -444,16 +446,13 @@ class _Items(_Branches):
         built = stage.branch if isinstance(stage.branch, Chart) else None
         self.chart = None if built is None else plan_chart(built, execution.log)
 
-    def chart_for(self, index: int, track: Track) -> ChartPlan:
-        return self.chart if self.chart is not None else self.made_for(index, track)
-
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
         args = FrozenDict(item=self.fan.items[index], index=index)
         frame = Frame(track, {}, args, self.path, (self.frame, self.fan, index))
         frame.loopy = plan.loops
         return frame
 
-    def made_for(self, index: int, track: Track) -> ChartPlan:
+    def chart_for(self, index: int, track: Track) -> ChartPlan:
         """Have the factory make the chart of one item."""
         try:
             chart = self.stage.branch(self.fan.items[index], index)  # type: ignore[operator]
@@ -484,6 +483,7 @@ class _Children(_Branches):
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
         around = self.frame
+        around.growing.clear()
         base = dict(around.state)
         frame = Frame(track, dict(base), around.args, around.path, (around, self.fan, index))
         frame.base, frame.inherited = base, set(base)

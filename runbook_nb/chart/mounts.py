@@ -18,6 +18,7 @@ from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.resume import Level
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
 from runbook_nb.errors import ChartError, LimitReached, MissingKey
+from runbook_nb.record.slots import Slots
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
@@ -185,15 +186,16 @@ def _no_question(plan: StagePlan, which: str) -> ChartError:
 def joined(old: Any, new: Any, *, replace: bool = False) -> Any:
     """Join what comes out of a mounted chart with what is there.
 
-    Lists are put behind one another unless ``replace``; mappings are joined one level deep, where
-    lists are put behind one another and mappings updated; anything else replaces.
+    Lists, slots among them, are put behind one another unless ``replace``; mappings are joined
+    one level deep, where lists are put behind one another and mappings updated; anything else
+    replaces.
 
     Examples
     --------
     >>> joined([1], [2, 3]), joined([1], [2, 3], replace=True), joined({"a": 1}, {"b": 2})
     ([1, 2, 3], [2, 3], {'a': 1, 'b': 2})
     """
-    if isinstance(new, list) and isinstance(old, list):
+    if isinstance(new, list | Slots) and isinstance(old, list | Slots):
         return new if replace else FrozenList([*old, *new])
     if isinstance(new, dict) and isinstance(old, dict):
         return FrozenDict({**old, **{key: _inner(old.get(key), new[key]) for key in new}})
@@ -201,7 +203,7 @@ def joined(old: Any, new: Any, *, replace: bool = False) -> Any:
 
 
 def _inner(old: Any, new: Any) -> Any:
-    if isinstance(new, list) and isinstance(old, list):
+    if isinstance(new, list | Slots) and isinstance(old, list | Slots):
         return FrozenList([*old, *new])
     if isinstance(new, dict) and isinstance(old, dict):
         return FrozenDict({**old, **new})

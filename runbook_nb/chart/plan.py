@@ -16,11 +16,20 @@ from runbook_nb.chart.model import (
     DeciderStage,
     FunctionStage,
     Stage,
+    StreamingStage,
+    SubchartStage,
     branches_of,
     rules_of,
 )
 from runbook_nb.errors import ChartError
 from runbook_nb.record.log import Code, Log, StageRef
+
+#: What is done with a stage: its function is called, it decides, it mounts a chart; else 0.
+CALLS: Final = 1
+DECIDES: Final = 2
+MOUNTS: Final = 3
+
+_FORMS: Final = {FunctionStage: CALLS, DeciderStage: DECIDES, SubchartStage: MOUNTS}
 
 
 class _KeyCodes(dict[str, int]):
@@ -58,9 +67,11 @@ class StagePlan:
         "decisions",
         "default",
         "fn",
+        "form",
         "has_functions",
         "judged",
         "loop_to",
+        "plain",
         "read_codes",
         "ref",
         "stage",
@@ -91,6 +102,10 @@ class StagePlan:
         self.read_codes = _KeyCodes(log, self.ref, "read")
         self.write_codes = _KeyCodes(log, self.ref, "write")
         self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
+        #: What is done with it, as `run_chart` tells stages apart.
+        self.form = _FORMS.get(type(stage), 0)
+        #: Whether it runs once, here and now, and says nothing meanwhile.
+        self.plain = not (stage.blocking or stage.retry or isinstance(stage, StreamingStage))
         #: Decision path -> the codes a decision by it appends: its reads, then itself.
         self.decisions: dict[Any, tuple[int, ...]] = {}
         self.judged: dict[Any, int] = {}
@@ -144,12 +159,13 @@ _PLAIN: Final = ("stage", "streaming", "pausable")
 class ChartPlan:
     """A chart ready to run: its stages, where each stands, and where its end leads back to."""
 
-    __slots__ = ("chart", "loop_to", "loops", "places", "stages")
+    __slots__ = ("chart", "last", "loop_to", "loops", "places", "stages")
 
     def __init__(self, chart: Chart, log: Log, path: str = "") -> None:
         self.chart = chart
         self.loop_to = chart.loop_to
         self.stages = tuple(StagePlan(stage, log, chart, path) for stage in chart.stages)
+        self.last = len(self.stages) - 1
         self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
         self.loops = chart.loop_to is not None or any(
             branch.loop_to is not None for stage in chart.stages for branch in branches_of(stage)
@@ -174,7 +190,7 @@ def plan_alone(plan: StagePlan) -> ChartPlan:
     alone = ChartPlan.__new__(ChartPlan)
     alone.chart = plan.chart
     alone.loop_to = None
-    alone.stages = (plan,)
+    alone.stages, alone.last = (plan,), 0
     alone.places = {}
     alone.loops = False
     return alone

@@ -192,6 +192,7 @@ def undo(log: Log, frame: Frame, path: str, start: int) -> None:
     track = frame.track
     log.take_back(track, start, STATE_CODES)
     state, _ = replayed(log, track.codes, track.values, path, frame.base)
+    frame.growing.clear()
     frame.state.clear()
     frame.state.update(state)
     if frame.inherited is not None:

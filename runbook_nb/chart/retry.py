@@ -28,6 +28,7 @@ def run_again(execution: Execution, plan: StagePlan, retry: Retry, fn: Any, fram
     attempt = 1
     inherited = frame.inherited
     while True:
+        frame.growing.clear()
         before, codes = dict(state), len(track.codes)
         if inherited is not None:
             frame.inherited = set(inherited)

@@ -99,6 +99,9 @@ class Frame:
         The frame of the stage whose branch it is, and which.
     inherited : set of str or None
         In the child of a fork, the keys whose value is still the parent's.
+    growing : set of str
+        Keys whose list the stages made by appending, and which nobody has been handed since: it
+        may grow as it is. Whoever takes the whole state elsewhere empties it.
     answers : tuple or None
         Answers for the stage that goes on after a pause.
     loops : dict or None
@@ -114,6 +117,7 @@ class Frame:
         "args",
         "around",
         "base",
+        "growing",
         "inherited",
         "loops",
         "loopy",
@@ -136,6 +140,7 @@ class Frame:
         self.args = args
         self.path = path
         self.around = around
+        self.growing: set[str] = set()
         # One is made per branch, so what few of them need is set on those few.
         self.base: Mapping[str, Any] | None = None
         self.inherited: set[str] | None = None
@@ -196,7 +201,6 @@ class Scope(Mapping[str, Any]):
         "_plan",
         "_values",
         "answers",
-        "given",
         "stopped",
         "streaming",
     )
@@ -206,16 +210,14 @@ class Scope(Mapping[str, Any]):
         self._codes = frame.track.codes
         self._values = frame.track.values
         self._plan = plan
-        #: Keys whose list this scope made by appending and has not handed out: it may grow.
-        self._growing: set[str] = set()
+        self._growing = frame.growing
         self._args = frame.args
         self._looked = False
         self._inherited = frame.inherited
         #: The reason given to `stop`, in a one-element tuple, or the signal of `interrupt`.
         self.stopped: tuple[str | None] | InterruptSignal | None = None
-        #: Answers to the questions this execution asks first, and how many of them it had.
+        #: Answers to the questions that this execution asks next.
         self.answers = frame.answers
-        self.given = 0
         #: Where the tokens of a streaming stage go.
         self.streaming: Stream | None = None
 
@@ -492,9 +494,10 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
             f"interrupt needs the stage's scope first, not {type(scope).__name__}",
             fix='write rb.interrupt(scope, "the question")',
         )
-    if scope.answers is not None and scope.given < len(scope.answers):
-        scope.given += 1
-        return scope.answers[scope.given - 1]
+    if scope.answers:
+        answer, *rest = scope.answers
+        scope.answers = tuple(rest)
+        return answer
     signal = InterruptSignal(str(reason), question_part(expects, "expects"), None)
     signal.data = question_part(data, "data")
     # Left with the scope too: a stage that catches everything must not swallow the question. The

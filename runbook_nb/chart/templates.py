@@ -12,7 +12,7 @@ from typing import Any
 from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.layout import Layout, branch_node
 from runbook_nb.chart.model import Chart
-from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge, StructureNode
+from runbook_nb.record.structure import EdgeKind, Structure, StructureEdge
 
 #: Edges that lead on from a stage to what follows it.
 _ONWARDS = ("next", "loop")
@@ -31,55 +31,95 @@ def structure_with(
     Where charts of different layouts were made for one stage, the template is their union.
     """
     structure = chart.structure
-    # Outer stages first: the inner ones live inside the templates they bring. All in an order of
-    # its own, so that who was first to be made does not show.
-    for key in sorted(templates, key=lambda key: (key.count("/"), key)):
-        if structure.node(key) is not None:
+    if templates:
+        growing = _Growing(structure)
+        # Outer stages first: the inner ones live inside the templates they bring. All in an order
+        # of its own, so that who was first to be made does not show.
+        for key in sorted(templates, key=lambda key: (key.count("/"), key)):
             layouts = sorted(templates[key].items(), key=lambda pair: repr(pair[0]))
-            structure = _with_templates(structure, key, [made for _, made in layouts])
+            growing.put(key, [made for _, made in layouts])
+        structure = growing.structure()
     for decider, branch_id in undeclared:
         structure = _with_branch(structure, decider, branch_id)
     return structure
 
 
-def _with_templates(structure: Structure, key: str, made: Iterable[Chart]) -> Structure:
-    head = structure.node(key)
-    kind: EdgeKind = "fan_out" if head is not None and head.kind == "fan_out" else "enter"
-    layout = Layout()
-    # Only what did not come from a template can follow the stage.
-    after = [(e.target, e.kind) for e in structure.edges if e.source == key and e.kind in _ONWARDS]
-    for one in made:
-        first, ends = layout.add_chart(one, f"{key}/")
-        layout.edges.append(StructureEdge(source=key, target=first, kind=kind))
-        layout.edges.extend(
-            StructureEdge(source=end, target=target, kind=onwards)
-            for end in ends
-            for target, onwards in after
+class _Growing:
+    """A structure that templates are put into.
+
+    What is there is looked at once for all of them: charts that mount themselves may have brought
+    hundreds, each inside the one before.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.name = structure.name
+        self.base = [node.key for node in structure.nodes]
+        self.nodes = {node.key: node for node in structure.nodes}
+        #: What was put behind a stage that holds it.
+        self.behind: dict[str, list[str]] = {}
+        self.edges: dict[str, dict[StructureEdge, None]] = {}
+        self.heads = dict.fromkeys(key for key, _ in structure.groups)
+        #: The innermost stage whose chart each node lies in.
+        self.frames = structure.frames()
+        self.add_edges(structure.edges)
+
+    def add_edges(self, edges: Iterable[StructureEdge]) -> None:
+        """Add edges, each once."""
+        for edge in edges:
+            self.edges.setdefault(edge.source, {})[edge] = None
+
+    def put(self, key: str, made: Iterable[Chart]) -> None:
+        """Put the charts that were made for a stage behind it, where there is such a stage."""
+        head = self.nodes.get(key)
+        if head is None:
+            return
+        kind: EdgeKind = "fan_out" if head.kind == "fan_out" else "enter"
+        template = "per_item" if kind == "fan_out" else "per_run"
+        self.nodes[key] = replace(head, detail={**head.detail, "template": template})
+        leaving = self.edges.pop(key, {})
+        # Only what did not come from a template can follow the stage.
+        after = [(edge.target, edge.kind) for edge in leaving if edge.kind in _ONWARDS]
+        self.add_edges(edge for edge in leaving if edge.kind not in _ONWARDS)
+        layout = Layout()
+        for one in made:
+            first, ends = layout.add_chart(one, f"{key}/")
+            layout.edges.append(StructureEdge(source=key, target=first, kind=kind))
+            layout.edges.extend(
+                StructureEdge(source=end, target=target, kind=onwards)
+                for end in ends
+                for target, onwards in after
+            )
+        fresh = list(dict.fromkeys(node.key for node in layout.nodes))
+        inner = layout.structure(self.name)
+        self.frames.update({**dict.fromkeys(fresh, key), **inner.frames()})
+        self.heads.update(dict.fromkeys([*(group for group, _ in layout.groups), key]))
+        for node in reversed(layout.nodes):  # where layouts differ, the first one counts
+            self.nodes[node.key] = node
+        self.behind[key] = fresh
+        self.add_edges(layout.edges)
+
+    def structure(self) -> Structure:
+        """Give the structure as it has become."""
+        listed: list[str] = []
+        coming = list(reversed(self.base))
+        while coming:
+            key = coming.pop()
+            listed.append(key)
+            coming.extend(reversed(self.behind.get(key, ())))
+        members: dict[str, list[str]] = {head: [] for head in self.heads}
+        for key in listed:
+            frame = self.frames.get(key)
+            while frame is not None:
+                members[frame].append(key)
+                frame = self.frames.get(frame)
+        places = {key: place for place, key in enumerate(listed)}
+        sources = sorted(self.edges, key=places.__getitem__)
+        return Structure(
+            name=self.name,
+            nodes=tuple(self.nodes[key] for key in listed),
+            edges=tuple(edge for source in sources for edge in self.edges[source]),
+            groups=tuple((head, tuple(inside)) for head, inside in members.items()),
         )
-    first_met: dict[str, StructureNode] = {}
-    for node in layout.nodes:
-        first_met.setdefault(node.key, node)
-    fresh = list(first_met.values())
-    members: dict[str, dict[str, None]] = {name: dict.fromkeys(m) for name, m in structure.groups}
-    for name, inside in [*layout.groups, (key, tuple(node.key for node in fresh))]:
-        members.setdefault(name, {}).update(dict.fromkeys(inside))
-    for around in members.values():  # the charts around it hold what it holds
-        if key in around:
-            around.update(dict.fromkeys(node.key for node in fresh))
-    kept = [e for e in structure.edges if not (e.source == key and e.kind in _ONWARDS)]
-    listed: list[StructureNode] = []
-    for node in structure.nodes:
-        listed.append(node)
-        if node.key == key:
-            template = "per_item" if kind == "fan_out" else "per_run"
-            listed[-1] = replace(node, detail={**node.detail, "template": template})
-            listed.extend(fresh)
-    return Structure(
-        name=structure.name,
-        nodes=tuple(listed),
-        edges=tuple(dict.fromkeys([*kept, *layout.edges])),
-        groups=tuple((name, tuple(held)) for name, held in members.items()),
-    )
 
 
 def both_structures(first: Structure, second: Structure) -> Structure:

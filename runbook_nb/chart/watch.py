@@ -51,6 +51,8 @@ class Watch:
         self.signal = signal
         timed = self.limits.seconds is not None or self.limits.stage_seconds is not None
         self.watched = signal is not None or timed
+        #: Whether a single stage may take as long as it likes.
+        self.untimed = self.limits.stage_seconds is None
         #: Where the last error arose that left a stage.
         self.place: Where | None = None
         self._interrupted = False

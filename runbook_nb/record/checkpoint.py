@@ -116,8 +116,11 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         "place": place,
         "undeclared": [list(pair) for pair in resumed.undeclared],
         "met": None if resumed.met is None else resumed.met.to_dict(),
-        # Only read for the secrets in it, which texts on the record may quote.
-        "taken_back": [[key, to_wire(value)] for key, value in resumed.log.taken_back],
+        # Only read for the secrets in it, which texts on the record may quote; in an order that
+        # does not tell who was first where branches ran side by side.
+        "taken_back": sorted(
+            ([key, to_wire(value)] for key, value in resumed.log.taken_back), key=canonical
+        ),
         "record": write_log(resumed.log, beside=beside),
         **hidden,
     }

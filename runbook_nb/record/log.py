@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -295,8 +294,7 @@ class FanOut:
                 yield index, shapes[number]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A code met while walking a track: its value position and which execution it belongs to.
 
     Attributes
@@ -313,6 +311,11 @@ class Event:
     execution: int
 
 
+#: Says of a code that it begins an execution, or is told of the one that follows.
+_BEGINS: Final = 1
+_FOLLOWS: Final = 2
+
+
 class Log:
     """The log of one run: the code table, the shapes, the root track."""
 
@@ -322,6 +325,8 @@ class Log:
         "_numbers",
         "_paths",
         "_shape_numbers",
+        "_specs",
+        "_stages",
         "codes",
         "root",
         "shapes",
@@ -331,6 +336,9 @@ class Log:
     def __init__(self) -> None:
         self.codes: list[Code] = []
         self._numbers: dict[Code, int] = {}
+        #: Of each code: itself, its width, the number of its stage, whether it begins an execution.
+        self._specs: list[tuple[Code, int, int, int]] = []
+        self._stages: dict[StageRef, int] = {}
         self.shapes: list[Shape] = []
         self._shape_numbers: dict[tuple[int, ...], int] = {}
         self.root = Track()
@@ -395,18 +403,32 @@ class Log:
         last execution of its own stage, which is an earlier one where a mounted chart ran in
         between.
         """
-        at, count, table = 0, -1, self.codes
-        latest: dict[StageRef, int] = {}
+        specs = self._all_specs()
+        at, count = 0, -1
+        latest: dict[int, int] = {}
         for number in codes:
-            code = table[number]
-            if code.kind == "stage":
+            code, width, stage, begins = specs[number]
+            if begins == _BEGINS:
                 count += 1
-                latest[code.stage] = count
-            if code.kind == "resume":  # told of the execution that follows
+                latest[stage] = count
+                yield Event(code, at, count)
+            elif begins:  # told of the execution that follows
                 yield Event(code, at, count + 1)
             else:
-                yield Event(code, at, latest.get(code.stage, count))
-            at += self.width(code)
+                yield Event(code, at, latest.get(stage, count))
+            at += width
+
+    def _all_specs(self) -> list[tuple[Code, int, int, int]]:
+        """Give what `events` needs to know of each code, looked up once per code."""
+        specs = self._specs
+        if len(specs) < len(self.codes):
+            with self._lock:
+                stages = self._stages
+                for code in self.codes[len(specs) :]:
+                    stage = stages.setdefault(code.stage, len(stages))
+                    begins = {"stage": _BEGINS, "resume": _FOLLOWS}.get(code.kind, 0)
+                    specs.append((code, self.width(code), stage, begins))
+        return specs
 
     def take_back(self, track: Track, start: int, kinds: frozenset[str] | None = None) -> None:
         """Remove codes from the end of a track, of these kinds or all, and their values.
@@ -438,8 +460,8 @@ class Log:
 
     def width_of(self, codes: Sequence[int]) -> int:
         """Say how many values go with a sequence of codes."""
-        table = self.codes
-        return sum(self.width(table[number]) for number in codes)
+        specs = self._all_specs()
+        return sum([specs[number][1] for number in codes])
 
     def executed(self, track: Track) -> int:
         """Count the stages executed on a track, looking at no code twice."""
@@ -449,17 +471,31 @@ class Log:
         track.counted = (len(codes), count)
         return count
 
+    def executions_in(self, codes: Sequence[int]) -> int:
+        """Count the stages executed in a sequence of codes, at once and by numbers alone."""
+        return sum(map(self._of_kind("stage").__contains__, codes))
+
+    def have_fan_outs(self, codes: Sequence[int]) -> bool:
+        """Say whether anything ran side by side in a sequence of codes."""
+        return not self._of_kind("fan_out").isdisjoint(codes)
+
+    def _of_kind(self, kind: str) -> set[int]:
+        return {number for number, code in enumerate(self.codes) if code.kind == kind}
+
     def fan_outs(self) -> Iterator[FanOut]:
         """Yield the fan-outs of the root chart, in the order they ran.
 
         Those in mounted charts and in the children of forks are of the root chart too; those
         inside the branches of another fan-out are not.
         """
-        return self._fan_outs_in(self.root.codes, self.root.values, 0)
+        fanning = self._of_kind("fan_out")
+        return self._fan_outs_in(self.root.codes, self.root.values, 0, fanning)
 
     def _fan_outs_in(
-        self, codes: Sequence[int], values: Sequence[Any], offset: int
+        self, codes: Sequence[int], values: Sequence[Any], offset: int, fanning: set[int]
     ) -> Iterator[FanOut]:
+        if fanning.isdisjoint(codes):
+            return
         for event in self.events(codes):
             if event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
@@ -467,7 +503,8 @@ class Log:
                     yield fan
                 else:
                     for index, shape in fan.begun():
-                        yield from self._fan_outs_in(shape.codes, fan.values, fan.offsets[index])
+                        start = fan.offsets[index]
+                        yield from self._fan_outs_in(shape.codes, fan.values, start, fanning)
 
 
 def _path_key(path: DecisionPath) -> Any:

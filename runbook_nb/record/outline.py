@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -317,10 +318,8 @@ def _declared_lines(structure: Structure) -> Iterator[FlowLine]:
         )
 
 
-def walk_card(walk: Walk) -> Card:
-    """Show a walk folded."""
-    told = _Told(walk)
-    flow = told.flow()
+def walk_head(walk: Walk) -> Card:
+    """Show a walk without its content."""
     overlay_items = sum(counts for counts in (len(fan) for fan in walk.log.fan_outs()))
     name = walk.name
     words = [counted(walk.steps_executed, "step")]
@@ -331,11 +330,6 @@ def walk_card(walk: Walk) -> Card:
     elif overlay_items:
         words.append(counted(overlay_items, "subject"))
     words.append(counted(len(walk), "row"))
-    steps: tuple[Any, ...] = (walk.steps_executed, "steps,", len(walk), "rows")
-    heading: Cell = steps
-    if told.has_one_kind_of_subject:
-        items, _, outcomes = told.outcomes
-        heading = (items, "subject" if items == 1 else "subjects", *outcomes)
     text = walk.redactor.text
     judged = (path.rules for _, path in walk.decision_paths()[0])
     rules = sorted({text(one.title) for one in judged if not one.is_bare})
@@ -347,21 +341,43 @@ def walk_card(walk: Walk) -> Card:
         qualifiers=(*rules, *more),
         eyebrow=(*(("rules", Data(value=title, tone="code")) for title in rules), *more),
         headline=", ".join(words),
-        sections=(Section(label="", parts=(flow,)),),
+    )
+
+
+def walk_card(walk: Walk) -> Card:
+    """Show a walk folded."""
+    told = _Told(walk)
+    steps: tuple[Any, ...] = (walk.steps_executed, "steps,", len(walk), "rows")
+    heading: Cell = steps
+    if told.has_one_kind_of_subject:
+        items, _, outcomes = told.outcomes
+        heading = (items, "subject" if items == 1 else "subjects", *outcomes)
+    return replace(
+        walk_head(walk),
+        sections=(Section(label="", parts=(told.flow(),)),),
         heading=heading,
         foot="" if heading is steps else steps,
     )
 
 
-def run_card(run: Run) -> Card:
-    """Show a run: how it ended and where, then what was reached."""
-    told, error, stop = _Told(run.walk), run.error, _stop_of(run)
-    reached = ""
-    if run.fan_outs:
-        items = sum(counts.items for counts in run.fan_outs)
-        done = sum(counts.ok for counts in run.fan_outs)
-        reached = f"{done} of {counted(items, 'subject')} done"
-    place = run.ended_at or told.waits_at()
+def _reached(run: Run) -> str:
+    if not run.fan_outs:
+        return ""
+    items = sum(counts.items for counts in run.fan_outs)
+    done = sum(counts.ok for counts in run.fan_outs)
+    return f"{done} of {counted(items, 'subject')} done"
+
+
+def _place(run: Run, told: _Told | None = None) -> Mapping[str, Any] | None:
+    """Give the stage a run ended at, or waits at."""
+    if run.ended_at is not None or run.status != "paused":
+        return run.ended_at
+    return (told or _Told(run.walk)).waits_at()
+
+
+def run_head(run: Run, told: _Told | None = None) -> Card:
+    """Show how a run ended and where, without what was reached."""
+    error, stop, place = run.error, _stop_of(run), _place(run, told)
     where = f" at {show(place['stage_id'])}" if run.status != "ok" and place is not None else ""
     state = f"{run.status}{where}"
     if error is not None:
@@ -371,6 +387,25 @@ def run_card(run: Run) -> Card:
     elif stop is not None:
         reason = "" if stop[1] is None else f": {show(stop[1])}"
         state = f"{state}, stopped on purpose at {show(stop[0].id)}{reason}"
+    words = [counted(run.steps_executed, "step")]
+    if reached := _reached(run):
+        words.append(reached)
+    if run.status != "ok":
+        words.append("no answer" if run.status != "paused" else "incomplete answer")
+    return Card(
+        kind="Run",
+        name=run.name,
+        state=state,
+        headline=", ".join(words),
+        qualifiers=("unredacted",) if run.is_unredacted else (),
+        eyebrow=("unredacted: nothing is hidden in this view",) if run.is_unredacted else (),
+    )
+
+
+def run_card(run: Run) -> Card:
+    """Show a run: how it ended and where, then what was reached."""
+    told, stop = _Told(run.walk), _stop_of(run)
+    head, place = run_head(run, told), _place(run, told)
     sections: list[Section] = []
     if ended := _ended(run, stop, sum(told.overlay.waiting(key) for key in told.overlay.asked)):
         sections.append(Section(label="", parts=(Prose(text=ended),), in_text=False))
@@ -379,26 +414,11 @@ def run_card(run: Run) -> Card:
             text="No coverage is claimed: this run gave no answer. What follows is how far it came."
         )
         sections.append(Section(label="", parts=(claim,)))
-    sections.append(Section(label="Reached", parts=(told.flow(),), note=reached))
-    words = [counted(run.steps_executed, "step")]
-    if reached:
-        words.append(reached)
-    if run.status != "ok":
-        words.append("no answer" if run.status != "paused" else "incomplete answer")
+    sections.append(Section(label="Reached", parts=(told.flow(),), note=_reached(run)))
     heading: Cell = _heading(run.status, place, stop)
     if told.has_one_kind_of_subject:
         heading = (_heading(run.status, place, stop), *told.outcomes[2])
-    return Card(
-        kind="Run",
-        name=run.name,
-        state=state,
-        headline=", ".join(words),
-        sections=tuple(sections),
-        heading=heading,
-        foot=", ".join(words),
-        qualifiers=("unredacted",) if run.is_unredacted else (),
-        eyebrow=("unredacted: nothing is hidden in this view",) if run.is_unredacted else (),
-    )
+    return replace(head, sections=tuple(sections), heading=heading, foot=head.headline)
 
 
 def _stop_of(run: Run) -> tuple[StageRef, Any] | None:
@@ -407,10 +427,12 @@ def _stop_of(run: Run) -> tuple[StageRef, Any] | None:
     found: tuple[StageRef, Any] | None = None
     if run.status != "ok":
         return None
-    for event in reversed(list(log.events(log.root.codes))):
-        code = event.code
+    at = len(log.root.values)
+    for number in reversed(log.root.codes):
+        code = log.codes[number]
+        at -= log.width(code)
         if code.kind == "stop" and (found is not None or not code.stage.path):
-            found = code.stage, redactor.scrub(log.root.values[event.at])
+            found = code.stage, redactor.scrub(log.root.values[at])
         elif code.kind != "leave" or found is None:
             break  # a chart that hands the stop on said so last
     if found is None:

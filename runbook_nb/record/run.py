@@ -307,6 +307,11 @@ class Run(Renderable):
 
         return Recording.of(self)
 
+    def _head(self) -> Card:
+        from runbook_nb.record.outline import run_head
+
+        return run_head(self)
+
     def view(self) -> Card:
         """Show how the run ended, then its walk."""
         from runbook_nb.record.outline import run_card

@@ -118,7 +118,10 @@ class Walk(Sequence[WalkRow], Renderable):
         if self._only is not None:
             fan, index, _ = self._only
             return self._branch_steps(fan, index)
-        return self._steps_in(self._root_facts(), self._log.root.values, 0)
+        root = self._log.root
+        if self._root is None and not self._log.have_fan_outs(root.codes):
+            return self._log.executions_in(root.codes)
+        return self._steps_in(self._root_facts(), root.values, 0)
 
     @property
     def total(self) -> int:
@@ -543,6 +546,11 @@ class Walk(Sequence[WalkRow], Renderable):
         """
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def _head(self) -> Card:
+        from runbook_nb.record.outline import walk_head
+
+        return walk_head(self)
 
     def view(self) -> Card:
         """Show the walk folded: each stage once, with how often it ran and what was chosen."""

@@ -12,7 +12,8 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -44,8 +45,23 @@ class Absent(RunSignal):
 # -- the data ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Work:
+class _Drawn:
+    """Shows itself without what is as usual."""
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{part.name}={value!r}"
+            for part in fields(self)  # type: ignore[arg-type]
+            if (value := getattr(self, part.name)) != part.default
+        ]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+@dataclass(frozen=True, repr=False)
+class Work(_Drawn):
     """A stage of one function: what it does to the state, what it asks, how it ends.
 
     ``fault`` is met where the item's last number is ``at``, everywhere when that is None. The first
@@ -62,8 +78,8 @@ class Work:
     fails: int = 0
 
 
-@dataclass(frozen=True)
-class Decider:
+@dataclass(frozen=True, repr=False)
+class Decider(_Drawn):
     """Picks one branch by ``rules``, by a ``decision`` its judge returns, or by a ``word``.
 
     With ``rounds`` it goes back to ``target`` that often before it goes on.
@@ -76,8 +92,8 @@ class Decider:
     target: str = "self"
 
 
-@dataclass(frozen=True)
-class Fork:
+@dataclass(frozen=True, repr=False)
+class Fork(_Drawn):
     """Runs children side by side: all of them, or those selected by rules or a judge."""
 
     children: tuple[Work | Mount, ...]
@@ -89,8 +105,8 @@ class Fork:
     fail_fast: bool = False
 
 
-@dataclass(frozen=True)
-class Mount:
+@dataclass(frozen=True, repr=False)
+class Mount(_Drawn):
     """Runs a chart in a state of its own."""
 
     chart: ChartSpec
@@ -101,8 +117,8 @@ class Mount:
     lazy: bool = False
 
 
-@dataclass(frozen=True)
-class Fan:
+@dataclass(frozen=True, repr=False)
+class Fan(_Drawn):
     """Runs a chart per item."""
 
     items: int
@@ -117,8 +133,8 @@ class Fan:
 StageSpec = Work | Decider | Fork | Mount | Fan
 
 
-@dataclass(frozen=True)
-class ChartSpec:
+@dataclass(frozen=True, repr=False)
+class ChartSpec(_Drawn):
     """A chart: a first stage that names the item, a gate when it loops, and the stages drawn."""
 
     stages: tuple[StageSpec, ...]
@@ -320,6 +336,12 @@ class Draw:
         )
 
 
+@st.composite
+def _copied(draw: st.DrawFn, drawn: st.SearchStrategy[ChartSpec]) -> ChartSpec:
+    # Of what it made itself hypothesis tells part by part how, which takes it minutes.
+    return deepcopy(draw(drawn))
+
+
 def charts(
     faults: tuple[str, ...] = (),
     *,
@@ -341,7 +363,7 @@ def charts(
     depth : int
         How many charts lie in one another.
     """
-    return Draw(faults, asks, retries, fail_fast, depth).charts()
+    return _copied(Draw(faults, asks, retries, fail_fast, depth).charts())
 
 
 # -- the engine's chart ------------------------------------------------------------------------
