@@ -182,7 +182,7 @@ def test_what_was_hidden_is_shown_as_hidden_and_cannot_be_unhidden():
     assert read.state == {"token": PLACEHOLDER, "seen": PLACEHOLDER}
     assert read.unredacted() is read
     assert not read.is_unredacted
-    assert read.redaction.state == "hidden"
+    assert read.redaction.state == "recorded"
     assert "secret" not in str(read) + repr(read.commits[1].to_dict()) + read.to_markdown()
 
 
