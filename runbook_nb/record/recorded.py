@@ -14,13 +14,16 @@ from runbook_nb._deep import copied
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING, counted
 from runbook_nb._view import Card, Data, Fact, Facts, Section
+from runbook_nb.errors import NotCarried
 from runbook_nb.record.masked import HiddenBefore
 from runbook_nb.record.recording import RECORDING_KEYS, Recording
+from runbook_nb.record.redaction import report_of
 from runbook_nb.record.run import Run
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log
     from runbook_nb.record.redact import Redactor
+    from runbook_nb.record.redaction import RedactionReport
     from runbook_nb.record.structure import Structure
 
 #: The status of a run whose recording does not tell how it ended.
@@ -95,6 +98,23 @@ class RecordedRun(Run):
         judged = (code.path.rules for code in self.log.codes if code.path is not None)
         keys = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
         return HiddenBefore(keys, active=self.hidden or bool(keys))
+
+    @property
+    def redaction(self) -> RedactionReport:
+        """What is hidden; a recording carries that something was, not what a policy said of it.
+
+        Raises
+        ------
+        NotCarried
+            Something was hidden when the run was recorded.
+        """
+        if self.redactor.active:
+            raise NotCarried(
+                "the report of what was hidden is not carried",
+                where="redaction",
+                fix="ask the run itself; commits[n].redacted says which values are hidden",
+            )
+        return report_of(self)
 
     def unredacted(self) -> Run:
         """Give the run as it is: what was hidden when it was recorded is not in the recording."""

@@ -188,7 +188,7 @@ class LogWriter:
             self._number_fans(fan_columns(self._log, fan), fan.values)
 
     def _code_numbers(self) -> dict[int, int]:
-        """Number the codes in the order of the walk.
+        """Give each code its number in the order of the walk.
 
         A run interns them in the order they are first met, which depends on who was first where
         branches run side by side. Of codes that nothing holds any more, those that mark a key as

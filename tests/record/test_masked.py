@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import runbook_nb as rb
 from runbook_nb._frozen import FrozenDict, FrozenList, freeze, handed_out
 from runbook_nb._json import to_wire
+from runbook_nb.errors import NotCarried
 from runbook_nb.record.bundles import deep_equal
 from runbook_nb.record.log import Code, Log, StageRef
 from runbook_nb.record.masked import HiddenBefore, Masked, mask_log, masked
@@ -182,7 +183,9 @@ def test_what_was_hidden_is_shown_as_hidden_and_cannot_be_unhidden():
     assert read.state == {"token": PLACEHOLDER, "seen": PLACEHOLDER}
     assert read.unredacted() is read
     assert not read.is_unredacted
-    assert read.redaction.state == "recorded"
+    with pytest.raises(NotCarried) as refused:
+        read.redaction  # noqa: B018 - asking is what is refused
+    assert refused.value.fix
     assert "secret" not in str(read) + repr(read.commits[1].to_dict()) + read.to_markdown()
 
 

@@ -1486,7 +1486,6 @@ def loaded(run: Any) -> Iterator[Any]:
         yield [commit.to_dict() for commit in one.commits.whole()]
         yield [made.decision.to_dict() for made in one.decisions]
         yield from cell(one)
-    yield str(again.redaction)
 
 
 def written(run: Any) -> Iterator[Any]:

@@ -48,6 +48,11 @@ RUNS = {
     "paused": lambda: run_of(asking()),
     "resumed": resumed,
     "failing": lambda: run_of(failing()),
+    "with_an_output": lambda: run_of(
+        rb.flow_chart(
+            "o", lambda s: s.set("n", 3), id="a", output=lambda state: {"double": state["n"] * 2}
+        ).build()
+    ),
     "begun_with": lambda: run_of(stopping(), state={"before": [1, {"a": None}]}),
 }
 
@@ -91,7 +96,8 @@ def same_run(copy, run):
     assert (copy.name, copy.status) == (run.name, run.status)
     assert copy.state == run.state
     assert copy.args == run.args
-    assert copy.result == run.result or run.result is None
+    assert copy.result == run.result
+    assert copy.output == run.output
     assert (copy.error, copy.pause, copy.ended_at) == (run.error, run.pause, run.ended_at)
     assert list(copy.commits.whole()) == list(run.commits.whole())
     theirs = [made.decision.to_dict() for made in copy.decisions]
