@@ -197,18 +197,33 @@ class Prose:
     tone: Literal["plain", "dim", "warning"] = "plain"
 
 
+#: What became of a step; ``declared`` when nothing has run.
+State = Literal["ran", "not_taken", "not_reached", "failed", "paused", "stopped", "declared"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowLine:
     """One step of an outline: how deep it lies, then its cells.
 
-    ``state`` tells apart what ran, what the decider did not take, what was not reached when the
-    run ended, and what failed; ``key`` names the node of the graph the line belongs to.
+    Attributes
+    ----------
+    depth : int
+    cells : tuple of Cell
+        Its name first.
+    state : str
+        Tells apart what ran, what the decider did not take, what was not reached when the run
+        ended, what failed, what waits for an answer, and what ended its chart on purpose.
+    key : str
+        Names the node of the graph the line belongs to.
+    beside : bool
+        Whether it runs side by side with its like, so that their order says nothing.
     """
 
     depth: int
     cells: tuple[Cell, ...]
-    state: Literal["ran", "not_taken", "not_reached", "failed", "declared"] = "ran"
+    state: State = "ran"
     key: str = ""
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,11 +242,12 @@ class GraphNode:
     ----------
     key : str
         Unique in the graph, and the ``key`` of the outline's line about the same thing.
-    title, second : Cell
-        Its name, and what is said under it.
+    title, second, third : Cell
+        Its name, what is said under it, and what is said under that.
     kind : str
-        ``folded`` stands for several nodes, ``gap`` for subjects that ended without an outcome,
-        ``note`` for a remark hung on a node.
+        What it stands for: a stage by its kind, ``branch`` for a verdict; ``folded`` stands for
+        several nodes, ``gap`` for subjects that ended without an outcome, ``note`` for a remark
+        hung on a node.
     state : str
         What became of it; ``declared`` when nothing has run.
     role : str or None
@@ -241,8 +257,22 @@ class GraphNode:
     key: str
     title: Cell
     second: Cell = ""
-    kind: Literal["stage", "decider", "fan_out", "branch", "folded", "gap", "note"] = "stage"
-    state: Literal["ran", "not_taken", "not_reached", "failed", "declared"] = "declared"
+    third: Cell = ""
+    kind: Literal[
+        "stage",
+        "streaming",
+        "pausable",
+        "decider",
+        "selector",
+        "fork",
+        "fan_out",
+        "subchart",
+        "branch",
+        "folded",
+        "gap",
+        "note",
+    ] = "stage"
+    state: State = "declared"
     role: Role | None = None
 
 
@@ -262,6 +292,10 @@ class GraphEdge:
         What is said beside it.
     default : bool
         Whether the decider takes it when nothing else matched.
+    back : bool
+        Whether it leads back to an earlier stage.
+    times : int
+        How many transitions were recorded.
     """
 
     source: str
@@ -270,6 +304,8 @@ class GraphEdge:
     role: Role | None = None
     lines: tuple[GraphLine, ...] = ()
     default: bool = False
+    back: bool = False
+    times: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -223,6 +223,12 @@ class NoSuchFanOut(RunbookError, LookupError):
     code = "no_such_fan_out"
 
 
+class NoSuchStage(RunbookError, LookupError):
+    """No stage of that name holds a chart."""
+
+    code = "no_such_stage"
+
+
 class PathError(RunbookError, LookupError):
     """A path was asked for that leads nowhere in what was recorded, or that is none."""
 

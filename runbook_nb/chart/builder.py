@@ -462,7 +462,8 @@ class FlowChartBuilder:
         array_merge : {"concat", "replace"}
             What becomes of lists that are there already.
         propagate_stop : bool
-            Whether ``scope.stop`` inside ends this chart too.
+            Whether ``scope.stop`` inside ends this chart too; side by side with others, its own
+            branch only.
         parallel : bool
             Charts that follow one another so run side by side, as one fork.
 

@@ -439,7 +439,7 @@ class Scope(Mapping[str, Any]):
     def stop(self, reason: str | None = None) -> None:
         """End this chart after the present stage, as a success; the first reason counts.
 
-        In a branch of a fan-out only the branch ends.
+        In a branch of a fan-out, a fork or a selector only the branch ends.
         """
         if self._data is _CLOSED:
             _refuse()
@@ -468,7 +468,7 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
     Where the answer is not known yet the run ends with status ``paused`` and a JSON checkpoint
     that says what is being asked. When it goes on, the stage runs again from its top: what it had
     written before the question was not kept, and this call gives the answer. A stage may ask more
-    than once.
+    than once; its answers are given in the order in which it asks.
 
     Parameters
     ----------
@@ -497,8 +497,10 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
         return scope.answers[scope.given - 1]
     signal = InterruptSignal(str(reason), question_part(expects, "expects"), None)
     signal.data = question_part(data, "data")
-    # Left with the scope too: a stage that catches everything must not swallow the question.
-    scope.stopped = signal
+    # Left with the scope too: a stage that catches everything must not swallow the question. The
+    # first one is what the run asks, because its answer is what the first call gives.
+    if scope.stopped.__class__ is not InterruptSignal:
+        scope.stopped = signal
     raise signal
 
 

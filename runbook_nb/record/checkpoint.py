@@ -86,7 +86,8 @@ def make_checkpoint(run: Run, resumed: Resumed) -> dict[str, Any]:
         ``{format, procedure, structure, paused_at, pause, args, state, steps_executed, fan_outs,
         place, undeclared, met, taken_back, record}``, and ``redact`` where there is a policy;
         plain JSON. ``args``, ``state`` and ``fan_outs`` are for the one who answers, with slots
-        counted only; the run goes on from the ``record``, which holds every value as it is.
+        counted only; the run goes on from the ``record``, which holds every value as it is,
+        members of enumerations as their values.
 
     Raises
     ------

@@ -36,7 +36,6 @@ from runbook_nb.settings import settings
 if TYPE_CHECKING:
     import pandas as pd
 
-    from runbook_nb.record.log import Log
     from runbook_nb.record.redact import Redactor
     from runbook_nb.record.run import Run
     from runbook_nb.record.structure import Structure
@@ -413,20 +412,6 @@ class RunTracks:
         return total
 
 
-def commits_of(
-    log: Log,
-    codes: Sequence[int],
-    values: Sequence[Any],
-    redactor: Redactor,
-    prefix: str = "",
-    *,
-    offset: int = 0,
-) -> Iterator[Commit]:
-    """Play one track again, whose values begin at an offset, into the commits of its own chart."""
-    track = Replayed(log, codes, values, offset, prefix=prefix)
-    return iter(CommitLog(RecordedSource(track, track.top, Served(redactor))))
-
-
 def log_of_run(run: Run) -> CommitLog:
     """Give the commit log of a run's own chart."""
     args, _, _ = run.raw
@@ -522,4 +507,4 @@ class WholeLog(_Commits):
         )
 
 
-__all__ = ["Change", "Commit", "CommitLog", "RunTracks", "WholeLog", "commits_of", "log_of_run"]
+__all__ = ["Change", "Commit", "CommitLog", "RunTracks", "WholeLog", "log_of_run"]

@@ -8,8 +8,8 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import counted, show
@@ -20,34 +20,30 @@ from runbook_nb._view import (
     Graph,
     GraphEdge,
     GraphGroup,
-    GraphLine,
     GraphNode,
     Role,
     verdict_role,
 )
-from runbook_nb.record.overlay import (
-    Cause,
-    Declared,
-    Overlay,
-    declared_ways,
-    template_path,
-    unread_condition,
+from runbook_nb.record.beside import (
+    MAX_CONDITIONS,
+    Lines,
+    condition_line,
+    count_line,
+    decision_lines,
+    declared_lines,
+    selection_lines,
+    taken_lines,
 )
+from runbook_nb.record.causes import Declared, declared_ways
+from runbook_nb.record.order import RulesOf, judging_rules, shown_order
+from runbook_nb.record.overlay import Overlay, template_path
+from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
-from runbook_nb.rules.decision import Condition, Decision
-from runbook_nb.rules.wording import condition_text, limit_text, op_words, value_text
+from runbook_nb.rules.decision import Decision
 
 if TYPE_CHECKING:
     from runbook_nb.record.walk import Walk
-
-#: Conditions told beside an edge before the rest is only counted.
-MAX_CONDITIONS: Final = 2
-
-#: Gives the rule sets of a decider.
-RulesOf = Callable[[StructureNode], Iterable[Any]]
-
-Lines = tuple[GraphLine, ...]
 
 
 def structure_graph(structure: Structure, rules: Mapping[str, Any] | None = None) -> Graph:
@@ -104,158 +100,181 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
     return _Drawer(
         walk.structure,
         overlay,
-        lambda node: walk.rules_at(node.id),
+        partial(judging_rules, walk, overlay),
         walk.redactor,
         within=within,
         decisions=decisions,
     ).graph()
 
 
-def drawn_order(structure: Structure, rules_of: RulesOf) -> Iterator[StructureNode]:
-    """Yield the nodes as declared, but a decider's branches in the order its rules name them.
-
-    Branches no rule names come behind those; the default branch comes last.
-    """
-    defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
-    deciders = {node.key for node in structure.nodes if node.kind == "decider"}
-    for node in structure.nodes:
-        if node.decider not in deciders:
-            yield node
-        if node.key in deciders:
-            first: dict[str | None, int] = {}
-            for rules in rules_of(node):
-                for rule in rules.rules:
-                    first.setdefault(rule.then, len(first))
-            branches = list(structure.branches_of(node.key))
-            branches.sort(key=lambda n: (n.key in defaults, first.get(n.branch, len(first))))
-            yield from branches
+#: Edges that lead to one of several ways.
+_CHOICES: Final = ("branch", "default")
 
 
-@dataclass(slots=True)
 class _Drawer:
     """Draws one structure with, or without, what happened to it."""
 
-    structure: Structure
-    overlay: Overlay | None
-    rules_of: RulesOf
-    redactor: Redactor
-    within: str = ""
-    decisions: Mapping[str, Decision] = field(default_factory=dict)
-    frames: dict[str, str] = field(default_factory=dict)
-    roles: dict[str, Role] = field(default_factory=dict)
+    def __init__(
+        self,
+        structure: Structure,
+        overlay: Overlay | None,
+        rules_of: RulesOf,
+        redactor: Redactor,
+        *,
+        within: str = "",
+        decisions: Mapping[str, Decision] | None = None,
+    ) -> None:
+        self.structure = structure
+        self.overlay = overlay
+        self.rules_of = rules_of
+        self.redactor = redactor
+        self.within = within
+        self.decisions = decisions or {}
+        self.teller = Teller(structure, overlay)
+        self.frames = self.teller.frames
+        self.kinds = {node.key: node.kind for node in structure.nodes}
+        #: The frame each node is drawn in: of a chart, or of a fork with its branches.
+        self.homes = {
+            node.key: node.decider if self._is_child(node) else self.frames.get(node.key)
+            for node in structure.nodes
+        }
 
     def graph(self) -> Graph:
-        self.frames = self.structure.frames()
-        self.roles = dict(self._roles())
-        shown = [node for node in drawn_order(self.structure, self.rules_of) if self._drawn(node)]
-        nodes = [self._node(node) for node in shown]
-        keys = {node.key: place for place, node in enumerate(nodes)}
-        edges = [*self._declared_edges(keys), *self._other_edges(keys)]
+        head = self.within[:-1] or None
+        order = shown_order(self.structure, self.rules_of, self.overlay, head)
+        shown = [drawn.node for drawn in order]
+        places = {node.key: place for place, node in enumerate(shown)}
+        edges = [*self._declared_edges(places), *self._other_edges(places)]
         # A picture orders what leaves a node by the order of its edges.
-        edges.sort(key=lambda edge: (keys[edge.source], keys[edge.target]))
+        # What goes back stands on the right, where its way up crosses nothing.
+        back = {edge.source for edge in edges if edge.back}
+        edges.sort(key=lambda e: (places[e.source], e.target in back, places[e.target]))
+        nodes = [self._node(node) for node in shown]
         for fan in shown:
             for node, edge in self._gaps(fan):
                 nodes.append(node)
                 edges.append(edge)
         return Graph(nodes=tuple(nodes), edges=tuple(edges), groups=tuple(self._groups(nodes)))
 
-    def _drawn(self, node: StructureNode) -> bool:
-        if not node.key.startswith(self.within):
-            return False
-        frame = self.frames.get(node.key)
-        while frame is not None and frame.startswith(self.within):
-            # A fan-out over nothing has no branches to show.
-            if self.overlay is not None and self.overlay.fan_outs.get(frame, (1,))[0] == 0:
-                return False
-            frame = self.frames.get(frame)
-        return True
-
-    def _roles(self) -> Iterator[tuple[str, Role]]:
-        for decider in self.structure.nodes:
-            branches = self.structure.branches_of(decider.key)
-            order = tuple(n.branch or "" for n in branches)
-            for node in branches:
-                yield node.key, verdict_role(node.branch or "", order)
+    def _is_child(self, node: StructureNode) -> bool:
+        """Tell whether a node is one of those that run side by side in a fork."""
+        return node.kind == "branch" and self.kinds.get(node.decider or "") in ("fork", "selector")
 
     def _groups(self, nodes: list[GraphNode]) -> Iterator[GraphGroup]:
-        heads = {self._frame_of(node.key) for node in nodes}
         drawn = {node.key for node in nodes}
+        heads = {self._home_of(node.key) for node in nodes} & drawn
         members: dict[str, list[str]] = {}
         for node in nodes:
-            # The head of a fan-out stands in its own frame, at the top.
-            home = node.key if node.key in heads else self._frame_of(node.key)
-            if home is not None and home in drawn:
-                members.setdefault(home, []).append(node.key)
+            # The head of a frame stands in it, at the top.
+            home = node.key if node.key in heads else self._home_of(node.key)
+            if home in heads:
+                members.setdefault(home or "", []).append(node.key)
         for key, inside in members.items():
-            around = self.frames.get(key, "")
+            around = self.homes.get(key) or ""
             yield GraphGroup(
                 key=key, members=tuple(inside), parent=around if around in members else ""
             )
 
-    def _frame_of(self, key: str) -> str | None:
+    def _home_of(self, key: str) -> str | None:
         head, mark, _ = key.partition("~")  # a gap lies in the frame of its fan-out
-        return head if mark else self.frames.get(key)
+        return head if mark else self.homes.get(key)
 
     # -- nodes -----------------------------------------------------------------------------
 
     def _node(self, node: StructureNode) -> GraphNode:
-        state = self._state(node)
-        role = self.roles.get(node.key)
+        state = self.teller.state(node)
         title: Cell = Data(value=node.name)
-        second: Cell = ""
-        if node.kind == "branch" and node.branch is not None and role is not None:
-            title = Badge(word=show(node.branch), role=role)
-            if node.name.casefold() != node.branch.casefold():
-                second = Data(value=node.name)
-        elif node.kind == "fan_out":
-            second = self._fan_out_words(node)
-        if state in ("not_taken", "not_reached", "failed"):
-            second = state.replace("_", " ")
-        elif self.overlay is not None and self.overlay.failed[node.key]:
-            second = f"{self.overlay.failed[node.key]} of {self.overlay.runs[node.key]} failed"
+        named: Cell = ""
         kind: Any = node.kind
-        if kind == "fan_out" and state == "declared" and node.detail.get("template") == "unknown":
+        role: Role | None = None
+        if node.kind == "branch":
+            kind = self.teller.form(node)
+            word = node.branch or ""
+            named = Data(value=word) if node.name.casefold() != word.casefold() else ""
+            if not self._is_child(node):
+                kind, role = "branch", self.roles.get(node.key)
+                title, named = Badge(word=show(word), role=role or "plain"), (named and title)
+        elif kind == "fan_out" and state == "declared" and _is_unknown(node):
             kind = "folded"  # its chart is not known before a run
         return GraphNode(
-            key=node.key, title=title, second=second, kind=kind, state=state, role=role
+            key=node.key,
+            title=title,
+            second=self._second(node, state, named),
+            third=self.teller.tags(node),
+            kind=kind,
+            state=state,
+            role=role,
         )
 
-    def _state(self, node: StructureNode) -> Any:
-        if self.overlay is None:
-            return "declared"
-        runs = self.overlay.runs[node.key]
-        if runs:
-            return "failed" if self.overlay.failed[node.key] == runs else "ran"
-        return self.overlay.state_of_untaken(node)
+    @cached_property
+    def roles(self) -> dict[str, Role]:
+        """The roles of verdicts: of the branches of deciders alone."""
+        found: dict[str, Role] = {}
+        for decider in self.structure.nodes:
+            if decider.kind == "decider":
+                branches = self.structure.branches_of(decider.key)
+                order = tuple(n.branch or "" for n in branches)
+                found.update((n.key, verdict_role(n.branch or "", order)) for n in branches)
+        return found
+
+    def _second(self, node: StructureNode, state: str, named: Cell) -> Cell:
+        """Say what stands under a name."""
+        kind = self._fan_out_words(node) if node.kind == "fan_out" else self.teller.marked(node)
+        if state in ("not_taken", "not_reached"):
+            left = "not selected" if state == "not_taken" and self._is_child(node) else ""
+            return joined([kind, left or state_words(state)])
+        phrases = [named, kind, *self.teller.more(node, listed=False)]
+        if self.overlay is not None:
+            visits, failed = self.teller.visits(node), self.overlay.failed[node.key]
+            if state == "failed":
+                phrases.append("failed")
+            elif failed:
+                phrases.append(f"{failed} of {visits} failed")
+            counts = self.teller.form(node) in COUNTED
+            if not counts and visits > self._expected(node):
+                phrases.insert(2 if kind else 1, f"ran {visits} times")
+        return joined(phrases)
+
+    def _expected(self, node: StructureNode) -> int:
+        """Count the visits that need no word: one, or one per branch of the fan-out around."""
+        fan = self.teller.fan_out_around(node.key)
+        spread = self.overlay.fan_outs.get(fan) if self.overlay is not None and fan else None
+        if self.overlay is not None and self._is_child(node):
+            return max(self.overlay.visits(node.decider or ""), 1)
+        return max(spread.begun, 1) if spread is not None else 1
 
     def _fan_out_words(self, node: StructureNode) -> str:
-        if self.overlay is None or node.key not in self.overlay.fan_outs:
-            if node.detail.get("template") == "unknown":
+        spread = None if self.overlay is None else self.overlay.fan_outs.get(node.key)
+        if spread is None or self.overlay is None:
+            if _is_unknown(node):
                 return "one chart per item, built when run"
-            cap = node.detail.get("cap")
-            return "one branch per item" if cap is None else f"one branch per item, at most {cap}"
-        items, ok, bad, _, _ = self.overlay.fan_outs[node.key]
-        if not items:
+            return self.teller.fan_out(node)
+        if not spread.items:
             return "fan-out, 0 subjects"
-        words = [f"fan-out, {ok} of {items} done"]
+        words = [f"fan-out, {spread.ok} of {spread.items} done"]
         if self.overlay.runs[node.key] > 1:
             words[0] += f" over {self.overlay.runs[node.key]} runs"
-        if ok + bad > 1:
+        if spread.waiting:
+            words.append(f"{spread.waiting} wait{'s' * (spread.waiting == 1)} for an answer")
+        if spread.begun > 1:
             words.append("drawn once")
         return ", ".join(words)
 
     # -- edges -----------------------------------------------------------------------------
 
-    def _declared_edges(self, keys: Mapping[str, int]) -> Iterator[GraphEdge]:
+    def _declared_edges(self, places: Mapping[str, int]) -> Iterator[GraphEdge]:
         for edge in self.structure.edges:
-            if edge.source in keys and edge.target in keys:
+            if edge.source in places and edge.target in places:
+                pair, choice = (edge.source, edge.target), edge.kind in _CHOICES
                 yield GraphEdge(
                     source=edge.source,
                     target=edge.target,
-                    state=self._taken(edge.source, edge.target),
-                    role=self.roles.get(edge.target) if edge.kind in _CHOICES else None,
-                    lines=self._lines(edge) if edge.kind in _CHOICES else (),
+                    state=self._taken(*pair),
+                    role=self.roles.get(edge.target) if choice else None,
+                    lines=self._lines(edge, choice=choice),
                     default=edge.kind == "default",
+                    back=edge.kind == "loop",
+                    times=0 if self.overlay is None else self.overlay.edges[pair],
                 )
 
     def _taken(self, source: str, target: str) -> Any:
@@ -263,34 +282,51 @@ class _Drawer:
             return "declared"
         return "taken" if self.overlay.edges[source, target] else "not_taken"
 
-    def _other_edges(self, keys: Mapping[str, int]) -> Iterator[GraphEdge]:
+    def _other_edges(self, places: Mapping[str, int]) -> Iterator[GraphEdge]:
         """Yield what was not declared but happened, and the ways around an empty fan-out."""
         overlay = self.overlay
         if overlay is None:
             return
         known = {(edge.source, edge.target) for edge in self.structure.edges}
         for (source, target), times in overlay.edges.items():
-            if times and (source, target) not in known and source in keys and target in keys:
-                yield GraphEdge(source=source, target=target, state="taken")
-        for fan, sums in overlay.fan_outs.items():
-            if sums[0] == 0 and fan in keys:
-                leaving = (
-                    e.target
-                    for e in self.structure.edges
-                    if e.source.startswith(f"{fan}/") and not e.target.startswith(f"{fan}/")
+            if times and (source, target) not in known and source in places and target in places:
+                went_back = overlay.back[source, target]
+                lines = self._back_lines(went_back) if went_back else ()
+                yield GraphEdge(
+                    source=source,
+                    target=target,
+                    state="taken",
+                    lines=lines,
+                    back=bool(went_back),
+                    times=times,
                 )
-                for target in dict.fromkeys(leaving):
-                    if target in keys and not overlay.edges[fan, target]:
-                        yield GraphEdge(source=fan, target=target, state="not_taken")
+        empty = {key for key, spread in overlay.fan_outs.items() if not spread.items}
+        around = [
+            (fan, edge.target)
+            for edge in self.structure.edges
+            for fan in self._empty_around(edge.source, empty)
+            if not edge.target.startswith(f"{fan}/")
+        ]
+        for fan, target in dict.fromkeys(around):
+            if fan in places and target in places and not overlay.edges[fan, target]:
+                yield GraphEdge(source=fan, target=target, state="not_taken")
+
+    def _empty_around(self, key: str, empty: set[str]) -> Iterator[str]:
+        frame = self.frames.get(key) if empty else None
+        while frame is not None:
+            if frame in empty:
+                yield frame
+            frame = self.frames.get(frame)
 
     def _gaps(self, fan: StructureNode) -> Iterator[tuple[GraphNode, GraphEdge]]:
         """Hang what ended without an outcome on the head of its fan-out."""
-        if self.overlay is None or fan.key not in self.overlay.fan_outs:
+        spread = None if self.overlay is None else self.overlay.fan_outs.get(fan.key)
+        if spread is None:
             return
-        _, _, bad, missed, past = self.overlay.fan_outs[fan.key]
-        if bad:
-            yield self._gap(fan, "failed", bad, self._failed_in(fan))
-        if missed:
+        if spread.failed:
+            yield self._gap(fan, "failed", spread.failed, self._failed_in(fan))
+        missed, past = spread.not_reached - spread.waiting, spread.past_cap
+        if missed > 0:
             why = [f"past the cap of {fan.detail.get('cap')}"] if past else []
             if past < missed:
                 why.append("the run ended first")
@@ -302,8 +338,8 @@ class _Drawer:
         self, fan: StructureNode, state: Any, times: int, why: Iterable[Cell]
     ) -> tuple[GraphNode, GraphEdge]:
         key = f"{fan.key}~{state}"
-        title = Badge(word=state.replace("_", " "), role=state)
-        lines = (_count(counted(times, "subject")), *(_condition(text) for text in why))
+        title = Badge(word=state_words(state), role=state)
+        lines = (count_line(counted(times, "subject")), *map(condition_line, why))
         return (
             GraphNode(key=key, title=title, kind="gap", state=state, role=state),
             GraphEdge(source=fan.key, target=key, state="gap", role=state, lines=lines),
@@ -311,10 +347,11 @@ class _Drawer:
 
     def _failed_in(self, fan: StructureNode) -> list[Cell]:
         assert self.overlay is not None  # noqa: S101 - asked only where something failed
+        failed = self.overlay.failed
         names = [
-            (node.name, self.overlay.failed[node.key])
-            for node in self.structure.nodes
-            if self.frames.get(node.key) == fan.key and self.overlay.failed[node.key]
+            (node.name, failed[node.key])
+            for node in self.structure.inside(fan.key)
+            if failed[node.key]
         ]
         if len(names) == 1:
             return [("in", Data(value=names[0][0]))]
@@ -322,159 +359,69 @@ class _Drawer:
         more = len(names) - MAX_CONDITIONS
         return [*told, f"+{more} more"] if more > 0 else told
 
-    # -- what is said beside an edge ---------------------------------------------------------
+    # -- what is said beside an edge -------------------------------------------------------
 
-    def _lines(self, edge: StructureEdge) -> Lines:
-        decider = self.structure.node(edge.source)
-        assert decider is not None  # noqa: S101 - an edge joins nodes of its own structure
-        ways = [
-            way
-            for rules in self.rules_of(decider)
-            for way in declared_ways(rules, edge.label, self.redactor)
-        ]
+    def _lines(self, edge: StructureEdge, *, choice: bool) -> Lines:
+        owner = self.structure.node(edge.source)
+        if owner is None:
+            return ()
+        if choice:
+            return self._decider_lines(owner, edge)
+        if edge.kind == "loop":
+            pair = edge.source, edge.target
+            return self._back_lines(None if self.overlay is None else self.overlay.back[pair])
+        if owner.kind != "selector":
+            return ()
+        # That a selector was left with nothing to do is said in it.
+        return self._branch_lines(owner, edge) if edge.kind == "fork" else ()
+
+    @staticmethod
+    def _back_lines(times: int | None) -> Lines:
+        return (count_line("back" if times is None else f"back {counted(times, 'time')}"),)
+
+    def _decider_lines(self, decider: StructureNode, edge: StructureEdge) -> Lines:
+        ways = self._ways(decider, edge)
         default = edge.kind == "default"
         if self.overlay is None:
-            return _declared_lines(ways, default=default)
-        decision = self.decisions.get(edge.source)
-        if decision is not None and self.overlay.runs[edge.source] == 1:
-            return _one_decision(decision, edge.label, ways, default=default)
+            return declared_lines(ways, default=default)
+        decision, visits = self.decisions.get(edge.source), self.overlay.visits(edge.source)
+        if decision is not None and visits == 1:
+            return decision_lines(decision, edge.label, ways, default=default)
         times = self.overlay.routes[edge.source, edge.label or ""]
         causes = self.overlay.causes.get((edge.source, edge.label or ""), [])
-        noun = "subject" if self.within or edge.source in self.frames else "time"
-        head = _count(counted(times, noun))
         if not times:
-            return (head, *_declared_lines(ways, default=default))
-        return (head, *_taken_lines(causes, default=default))
+            told = declared_lines(ways, default=default)
+        else:
+            told = taken_lines(causes, default=default)
+        return (*self._how_often(edge.source, times), *told)
+
+    def _branch_lines(self, selector: StructureNode, edge: StructureEdge) -> Lines:
+        ways = self._ways(selector, edge)
+        if self.overlay is None:
+            return declared_lines(ways, default=False)
+        selection = self.overlay.selections.get(selector.key)
+        visits = self.overlay.visits(selector.key)
+        if selection is not None and visits == 1:
+            return selection_lines(selection, edge.label, ways)
+        times = self.overlay.chosen[edge.source, edge.label or ""]
+        causes = self.overlay.causes.get((edge.source, edge.label or ""), [])
+        told = taken_lines(causes, default=False) if times else declared_lines(ways, default=False)
+        return (*self._how_often(edge.source, times), *told)
+
+    def _ways(self, owner: StructureNode, edge: StructureEdge) -> list[Declared]:
+        return [
+            way
+            for rules in self.rules_of(owner)
+            for way in declared_ways(rules, edge.label, self.redactor)
+        ]
+
+    def _how_often(self, owner: str, times: int) -> Lines:
+        """Count a way out of several visits; of a single one its line says enough."""
+        inside = bool(self.within) or self.teller.fan_out_around(owner) is not None
+        if self.overlay is not None and self.overlay.visits(owner) < 2 and not inside:
+            return ()
+        return (count_line(counted(times, "subject" if inside else "time")),)
 
 
-_CHOICES: Final = ("branch", "default")
-#: No rule was true: the rules have a default, or the decider has one of its own.
-_FELL: Final = ("default", "none")
-
-
-def _count(text: str) -> GraphLine:
-    return GraphLine(kind="count", text=text)
-
-
-def _condition(text: Cell) -> GraphLine:
-    return GraphLine(kind="condition", text=text)
-
-
-def _label(text: str | None) -> Lines:
-    return (GraphLine(kind="label", text=Data(value=text)),) if text else ()
-
-
-def _conditions(parts: Iterable[str]) -> Lines:
-    texts = list(parts)
-    more = len(texts) - MAX_CONDITIONS
-    shown = [_condition(Data(value=text)) for text in texts[:MAX_CONDITIONS]]
-    return (*shown, _condition(f"+{more} more")) if more > 0 else tuple(shown)
-
-
-def _declared_lines(ways: list[Declared], *, default: bool) -> Lines:
-    """Say what leads down an edge nobody took: the first rule to it, or that it is the default."""
-    ruled = [way for way in ways if way.conditions]
-    falling = next((way for way in ways if way.word == "default"), None)
-    words = () if not default else (_condition("default"),)
-    if not ruled:
-        return (*words, *_label(falling.label if falling is not None else None))
-    if len(ruled) > 1:
-        words = (_condition(_rule_words([way.word for way in ruled])), *words)
-    return (*words, *_conditions(ruled[0].conditions), *_label(ruled[0].label))
-
-
-def _taken_lines(causes: list[Cause], *, default: bool) -> Lines:
-    """Say why an edge was taken, for however many took it."""
-    fell = default and any(cause.path.via in _FELL for cause in causes)
-    if len(causes) == 1:
-        parts = _cause_parts(causes[0])
-        if fell:
-            return (_condition("default: no rule fired"), *_label(causes[0].label))
-        also = (_condition("also the default"),) if default else ()
-        return (*_conditions(parts), *also, *_label(causes[0].label))
-    words = ["default" if cause.path.via in _FELL else cause.word for cause in causes]
-    if default and not fell:
-        words.append("also the default")
-    if not causes:
-        return (_condition("default"),) if default else ()
-    parts = tuple(p for c in causes if c.path.via not in _FELL for p in _cause_parts(c))
-    labels = {cause.label for cause in causes}
-    common = labels.pop() if len(labels) == 1 else None
-    return (_condition(_rule_words(words)), *_conditions(parts), *_label(common))
-
-
-def _rule_words(words: Iterable[str]) -> str:
-    """Join the words for several causes: ``rules 2, 5``, ``rule 1, unreadable``."""
-    told = list(dict.fromkeys(words))
-    numbers = [word.removeprefix("rule ") for word in told if word.startswith("rule ")]
-    others = [word for word in told if not word.startswith("rule ")]
-    ruled = [f"rule{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"] if numbers else []
-    return ", ".join([*ruled, *others])
-
-
-def _cause_parts(cause: Cause) -> tuple[str, ...]:
-    return cause.parts if cause.unread is None else (_unread_text(cause.unread),)
-
-
-def _unread_text(condition: Condition) -> str:
-    """Say in few words what could not be read: ``age_days missing, > 7``."""
-    if condition.status not in ("missing", "null", "nan"):
-        return condition.unreadable_text
-    limit = limit_text(condition.op, condition.threshold, condition.unit)
-    words = op_words(condition.op, condition.threshold)
-    name = {"nan": "NaN"}.get(condition.status, condition.status)
-    return f"{condition.key} {name}, {words} {limit}"
-
-
-def _one_decision(
-    decision: Decision, branch: str | None, ways: list[Declared], *, default: bool
-) -> Lines:
-    """Say what one decision has to do with an edge: why it was taken, or why not."""
-    if decision.branch == branch or (decision.branch is None and default):
-        return _why_taken(decision, default=default)
-    ruled = [way for way in ways if way.rule is not None]
-    if not ruled:
-        return (_count("default: not needed" if default else "not needed"), *_label_of(ways))
-    way = ruled[0]
-    tried = {t.position: t for t in decision.path.tried if not t.outside}
-    found = tried.get(way.rule if way.rule is not None else -1)
-    more = (_condition(f"+{counted(len(ruled) - 1, 'more rule')}"),) if len(ruled) > 1 else ()
-    also = (_condition("also the default"),) if default else ()
-    if found is None:
-        parts = _conditions(way.conditions)
-        return (_count(f"{way.word}: not tried"), *parts, *more, *also, *_label(way.label))
-    judged = decision.conditions_of(found)
-    if found.result is None:
-        unread = next((c for c in judged if c.result is None), None)
-        text = decision.text_of(found) if unread is None else _unread_text(unread)
-        return (_count(f"{way.word}: unreadable"), *_conditions([text]), *more, *also)
-    failed = next((c for c in judged if c.result is False), None)
-    told = [decision.text_of(found)] if failed is None else _unmet(failed)
-    return (_count(f"{way.word}: no"), *_conditions(told), *more, *also)
-
-
-def _why_taken(decision: Decision, *, default: bool) -> Lines:
-    label = _label(decision.label)
-    deciding = decision.deciding
-    if deciding is None:
-        return (_count("default: no rule fired"), *label)
-    also = (_condition("also the default"),) if default else ()
-    if decision.via == "outside":
-        return (_count("outside the rules"), *_conditions([decision.cause]), *also, *label)
-    unread = unread_condition(decision)
-    if decision.via == "unreadable":
-        text = decision.cause if unread is None else _unread_text(unread)
-        return (_count("unreadable"), *_conditions([text]), *also, *label)
-    met = [condition.text for condition in decision.conditions_of(deciding)]
-    number = (decision.rule_index or 0) + 1
-    parts = _conditions(met or [decision.cause])
-    return (_count(f"rule {number}: yes"), *parts, *also, *label)
-
-
-def _unmet(condition: Condition) -> list[str]:
-    declared = condition_text(condition.key, condition.op, condition.threshold, condition.unit)
-    return [declared, f"was {value_text(condition.actual)}"]
-
-
-def _label_of(ways: list[Declared]) -> Lines:
-    return _label(next((way.label for way in ways if way.label), None))
+def _is_unknown(node: StructureNode) -> bool:
+    return node.detail.get("template") == "unknown"

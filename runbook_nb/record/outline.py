@@ -7,27 +7,40 @@ what was not taken, what was not reached and what failed are told apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._text import MISSING_CELL, counted, show
-from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Prose, Section, verdict_role
-from runbook_nb.record.counts import count_fan_out
-from runbook_nb.record.graph import drawn_order, walk_graph
-from runbook_nb.record.overlay import (
-    Overlay,
-    declared_ways,
-    overlay_of,
-    template_path,
+from runbook_nb._text import MISSING_CELL, counted, listed, show
+from runbook_nb._view import (
+    Badge,
+    Card,
+    Cell,
+    Data,
+    Flow,
+    FlowLine,
+    Prose,
+    Role,
+    Section,
+    verdict_role,
 )
+from runbook_nb.record.causes import declared_ways
+from runbook_nb.record.counts import count_fan_out
+from runbook_nb.record.graph import structure_graph, walk_graph
+from runbook_nb.record.log import StageRef
+from runbook_nb.record.order import drawn_order, judging_rules, shown_order
+from runbook_nb.record.overlay import Overlay, overlay_of, template_path
+from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.slots import error_words, served_subject
-from runbook_nb.record.structure import StructureNode, branch_badge
+from runbook_nb.record.structure import Structure, StructureNode, branch_badge
 from runbook_nb.rules.model import DECLINED_BRANCH
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.record.walk import Walk
+
+#: Rule sets a walk names before it only counts them.
+MAX_RULES: Final = 4
 
 #: How a heading says that a run ended without an answer, by its status.
 _ENDED = {
@@ -42,171 +55,297 @@ _ENDED = {
 
 def walk_flow(walk: Walk) -> Flow:
     """Outline a walk: every stage of the structure once, branches with counts and causes."""
-    overlay = overlay_of(walk.log, walk.redactor, walk.only)
-    like = sum(max(sums[1] - 1, 0) for sums in overlay.fan_outs.values())
-    shown_once = f"{counted(like + 1, 'like branch', 'like branches')} shown once"
-    return Flow(
-        lines=tuple(_lines(walk, overlay)),
-        summary=_told(walk),
-        notes=(shown_once,) if like else (),
-        graph=walk_graph(walk, overlay),
-    )
+    return _Told(walk).flow()
 
 
-def _told(walk: Walk) -> str:
-    """Say what happened in one sentence, for who sees neither picture nor outline."""
-    steps = counted(walk.steps_executed, "step")
-    if walk.only is not None:
-        made = list(walk.own_decisions())
-        return f"{made[-1].decision.sentence}; {steps}" if made else steps
-    items, ok, outcomes = _outcomes(walk)
-    words = [f"{badge.count} {badge.word}" for badge in outcomes]
-    if not items:
-        return steps
-    told = f"{ok} of {counted(items, 'subject')} done"
-    return f"{told}: {', '.join(words)}; {steps}" if words else f"{told}; {steps}"
+def structure_flow(structure: Structure, rules: Mapping[str, Any] | None = None) -> Flow:
+    """Outline what could happen: every stage, every branch, the default named."""
+    lines = tuple(_declared_lines(structure))
+    return Flow(lines=lines, graph=structure_graph(structure, rules))
 
 
-def _outcomes(walk: Walk) -> tuple[int, int, tuple[Badge, ...]]:
-    """Count the items of all fan-outs, those that are done, and each outcome that occurred."""
-    branches = [node.branch for node in walk.structure.nodes if node.branch is not None]
-    branches.sort(key=lambda word: word == DECLINED_BRANCH)
-    taken: Counter[str] = Counter(dict.fromkeys(branches, 0))
-    failed = missed = items = ok = 0
-    for fan in walk.log.fan_outs():
-        counts = count_fan_out(fan).served_by(walk.redactor)
-        items, ok = items + counts.items, ok + counts.ok
-        failed, missed = failed + counts.failed, missed + counts.not_reached
-        taken.update(counts.by_branch)
-    order = tuple(branches)
-    badges = [
-        *(Badge(word=show(w), role=verdict_role(w, order), count=n) for w, n in taken.items()),
-        Badge(word="failed", role="failed", count=failed),
-        Badge(word="not reached", role="not_reached", count=missed),
-    ]
-    return items, ok, tuple(badge for badge in badges if badge.count)
+class _Told:
+    """What a walk and a run are told as: outline and picture, sentence and outcomes."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self.overlay = overlay_of(walk.log, walk.redactor, walk.only)
+        self.teller = Teller(walk.structure, self.overlay)
+        self.names = {node.key: show(node.name) for node in walk.structure.nodes}
+
+    def flow(self) -> Flow:
+        walk, overlay = self.walk, self.overlay
+        like = sum(max(spread.begun - 1, 0) for spread in overlay.fan_outs.values())
+        shown_once = f"{counted(like + 1, 'like branch', 'like branches')} shown once"
+        return Flow(
+            lines=tuple(_Outline(walk, self.teller, overlay).lines()),
+            summary=self.sentence(),
+            notes=(shown_once,) if like else (),
+            graph=walk_graph(walk, overlay),
+        )
+
+    def sentence(self) -> str:
+        """Say what happened in one sentence, for who sees neither picture nor outline."""
+        walk, overlay = self.walk, self.overlay
+        steps = counted(walk.steps_executed, "step")
+        if walk.only is not None:
+            made = list(walk.own_decisions())
+            return f"{made[-1].decision.sentence}; {steps}" if made else steps
+        items, ok, outcomes = self.outcomes
+        parts = [steps, *self._endings()]
+        if items:
+            words = ", ".join(f"{badge.count} {badge.word}" for badge in outcomes)
+            told = f"{ok} of {counted(items, 'subject')} done"
+            return "; ".join([f"{told}: {words}" if words else told, *parts])
+        stages = [node for node in walk.structure.nodes if not _is_verdict(walk.structure, node)]
+        ran = sum(overlay.runs[node.key] > 0 for node in stages)
+        return "; ".join([f"{ran} of {counted(len(stages), 'stage')} ran", *parts])
+
+    def _endings(self) -> Iterator[str]:
+        """Say what else there is to know of a run: loops, a stop, a question, what failed."""
+        overlay = self.overlay
+        if back := sum(overlay.loops.values()):
+            yield f"went back {counted(back, 'time')}"
+        alone = [key for key in self.names if self.teller.fan_out_around(key) is None]
+        for key in alone:
+            # A chart that hands a stop on stopped at a stage inside it.
+            if key in overlay.stops and key not in self.walk.structure.heads:
+                reason = overlay.stops[key][1]
+                words = "" if reason is None else f": {show(reason)}"
+                yield f"stopped on purpose at {self.names[key]}{words}"
+        if waiting := [name for key, name in self.names.items() if overlay.waiting(key) > 0]:
+            yield f"waits for an answer at {listed(waiting)}"
+        # A chart fails with the stage inside it, which says more.
+        failed = [key for key in alone if overlay.failed[key]]
+        around = {self.teller.frames.get(key) for key in failed}
+        if names := [self.names[key] for key in failed if key not in around]:
+            yield f"failed at {listed(names)}"
+
+    def waits_at(self) -> dict[str, str] | None:
+        """Give the first stage that waits for an answer."""
+        for node in self.walk.structure.nodes:
+            if self.overlay.waiting(node.key) > 0:
+                return {"stage": node.name, "stage_id": node.id}
+        return None
+
+    @cached_property
+    def outcomes(self) -> tuple[int, int, tuple[Badge, ...]]:
+        """Count the items of all fan-outs, those that are done, and each outcome that occurred."""
+        roles = self._roles
+        taken: Counter[str] = Counter(dict.fromkeys(roles, 0))
+        failed = missed = items = ok = 0
+        for fan in self.walk.log.fan_outs():
+            counts = count_fan_out(fan).served_by(self.walk.redactor)
+            items, ok = items + counts.items, ok + counts.ok
+            failed, missed = failed + counts.failed, missed + counts.not_reached
+            taken.update(counts.by_branch)
+        waiting = min(sum(s.waiting for s in self.overlay.fan_outs.values()), missed)
+        badges = [
+            *(Badge(word=show(w), role=roles.get(w, "d"), count=n) for w, n in taken.items()),
+            Badge(word="failed", role="failed", count=failed),
+            Badge(word="waiting", role="pending", count=waiting),
+            Badge(word="not reached", role="not_reached", count=missed - waiting),
+        ]
+        return items, ok, tuple(badge for badge in badges if badge.count)
+
+    @property
+    def _roles(self) -> dict[str, Role]:
+        """The role of each verdict, as its own decider declares it; declined comes last."""
+        structure, found = self.walk.structure, dict[str, Role]()
+        for node in structure.nodes:
+            if node.kind == "decider":
+                order = tuple(n.branch or "" for n in structure.branches_of(node.key))
+                for word in order:
+                    found.setdefault(word, verdict_role(word, order))
+        if DECLINED_BRANCH in found:
+            found[DECLINED_BRANCH] = found.pop(DECLINED_BRANCH)
+        return found
+
+    @property
+    def has_one_kind_of_subject(self) -> bool:
+        """Tell whether outcomes can be counted together: those of nested fan-outs cannot."""
+        walk = self.walk
+        return walk.only is None and len({fan.stage.id for fan in walk.log.fan_outs()}) == 1
 
 
-def _has_one_kind_of_subject(walk: Walk) -> bool:
-    """Tell whether outcomes can be counted together: those of nested fan-outs cannot."""
-    return walk.only is None and len({fan.stage.id for fan in walk.log.fan_outs()}) == 1
+class _Outline:
+    """The lines of a walk."""
 
+    def __init__(self, walk: Walk, teller: Teller, overlay: Overlay) -> None:
+        self.walk = walk
+        self.teller = teller
+        self.overlay = overlay
 
-def _lines(walk: Walk, overlay: Overlay) -> Iterator[FlowLine]:
-    structure, within = walk.structure, walk.redactor.text(template_path(walk.only))
-    frames = structure.frames()
-    outside = structure.depth(within[:-1], frames) + 1 if within else 0
-    for node in drawn_order(structure, partial(_rules_of, walk)):
-        if not node.key.startswith(within):
-            continue
-        depth = structure.depth(node.key, frames) - outside
+    def lines(self) -> Iterator[FlowLine]:
+        walk, overlay = self.walk, self.overlay
+        within = walk.redactor.text(template_path(walk.only))
+        rules_of = partial(judging_rules, walk, overlay)
+        for drawn in shown_order(walk.structure, rules_of, overlay, within[:-1] or None):
+            node = drawn.node
+            if _is_verdict(walk.structure, node):
+                yield from self.verdict(node, drawn.depth)
+            else:
+                yield FlowLine(
+                    depth=drawn.depth,
+                    cells=(Data(value=node.name), *self.said(node)),
+                    state=self.teller.state(node),
+                    key=node.key,
+                    beside=node.kind == "branch",
+                )
+
+    def said(self, node: StructureNode) -> Iterator[Cell]:
+        """Yield what is said of a stage: what it is and what came of it, then how often it ran."""
+        visits, failed = self.overlay.visits(node.key), self.overlay.failed[node.key]
+        fan = node.kind == "fan_out" and node.key in self.overlay.fan_outs
+        phrases = [self.teller.fan_out(node) if fan else self.teller.kind(node)]
         if node.kind == "branch":
-            yield from _branch_lines(walk, overlay, node, depth + 1)
-        else:
-            yield FlowLine(
-                depth=depth,
-                cells=(Data(value=node.name), *_what(overlay, node)),
-                state=_state(overlay, node),
-                key=node.key,
-            )
+            phrases.insert(0, self.word(node))
+        if visits > 1 and self.teller.form(node) not in COUNTED:
+            phrases.append(f"{visits} times")
+        phrases += self.teller.more(node, listed=True)
+        if node.kind == "branch":
+            phrases += self.of_branch(node)
+        if failed and failed < visits and not fan:
+            phrases.append(f"{failed} failed")
+        phrases.append(self.teller.tags(node))
+        yield joined(phrases)
 
+    @staticmethod
+    def word(node: StructureNode) -> Cell:
+        """Give the word that leads to a branch, where its name is another."""
+        word = node.branch or ""
+        return Data(value=word) if node.name.casefold() != word.casefold() else ""
 
-def _rules_of(walk: Walk, decider: StructureNode) -> Iterator[Any]:
-    return iter(walk.rules_at(decider.id))
-
-
-def _state(overlay: Overlay, node: StructureNode) -> Any:
-    if not overlay.runs[node.key]:
-        return "not_reached"
-    return "failed" if overlay.failed[node.key] == overlay.runs[node.key] else "ran"
-
-
-def _what(overlay: Overlay, node: StructureNode) -> Iterator[Cell]:
-    runs, failed = overlay.runs[node.key], overlay.failed[node.key]
-    if node.kind == "fan_out" and node.key in overlay.fan_outs:
-        items, ok, bad, missed, past = overlay.fan_outs[node.key]
-        words = [f"{ok} of {items} done"]
-        if bad:
-            words.append(f"{bad} failed")
-        if missed:
-            cap = f": past the cap of {node.detail.get('cap')} branches" if past == missed else ""
-            words.append(f"{missed} not reached{cap}")
-        yield ", ".join(words)
-        return
-    if runs != 1:
-        yield f"{runs} times" if runs else ""
-    if failed:
-        yield f"{failed} failed" if failed != runs else ""
-
-
-def _branch_lines(
-    walk: Walk, overlay: Overlay, node: StructureNode, depth: int
-) -> Iterator[FlowLine]:
-    route = (node.decider or "", node.branch or "")
-    taken = overlay.routes[route]
-    name: Cell = branch_badge(walk.structure, node)
-    causes = overlay.causes.get(route, [])
-    if taken:
-        for place, cause in enumerate(causes):
-            yield FlowLine(
-                depth=depth,
-                cells=(
-                    name if place == 0 else "",
-                    cause.times,
-                    cause.word,
-                    cause.condition if cause.path.via == "default" else Data(value=cause.condition),
-                    Data(value=cause.label) if cause.label else "",
-                ),
-                state="ran",
-                key=node.key,
-            )
+    def of_branch(self, node: StructureNode) -> Iterator[Cell]:
+        """Yield what is said of a branch of a selector: which rule selects it."""
+        route = node.decider or "", node.branch or ""
+        owner = self.walk.structure.node(route[0])
+        if owner is None or owner.kind != "selector":
+            return
+        causes = self.overlay.causes.get(route, [])
+        for cause in causes:
+            yield cause.word, Data(value=cause.condition)
+            if cause.label:
+                yield Data(value=cause.label)
         if not causes:
-            yield FlowLine(depth=depth, cells=(name, taken, "", "", ""), key=node.key)
-        return
-    word, condition = _untaken(walk, node)
-    state: Any = overlay.state_of_untaken(node)
-    yield FlowLine(
-        depth=depth,
-        cells=(name, 0, word, Data(value=condition) if condition else "", state.replace("_", " ")),
-        state=state,
-        key=node.key,
-    )
+            word, condition = self.untaken(node)
+            yield word if not condition else (word, Data(value=condition))
+        if self.teller.state(node) == "not_taken":
+            yield "not selected"
+
+    def verdict(self, node: StructureNode, depth: int) -> Iterator[FlowLine]:
+        overlay, key = self.overlay, node.key
+        route = (node.decider or "", node.branch or "")
+        taken = overlay.routes[route]
+        name: Cell = branch_badge(self.walk.structure, node)
+        more = joined(
+            [self.teller.kind(node), *self.teller.more(node, listed=True), self.teller.tags(node)]
+        )
+        behind: tuple[Cell, ...] = (more,) if more else ()
+        causes = overlay.causes.get(route, [])
+        if taken:
+            state = self.teller.state(node)
+            for place, cause in enumerate(causes):
+                said = cause.condition if cause.via == "default" else Data(value=cause.condition)
+                label = Data(value=cause.label) if cause.label else ""
+                cells = (name if place == 0 else "", cause.times, cause.word, said, label)
+                tail = behind if place == 0 else ()
+                yield FlowLine(depth=depth, cells=(*cells, *tail), state=state, key=key)
+            if not causes:
+                cells = (name, taken, "", "", "")
+                yield FlowLine(depth=depth, cells=(*cells, *behind), state=state, key=key)
+            return
+        word, condition = self.untaken(node)
+        state = self.teller.state(node)
+        yield FlowLine(
+            depth=depth,
+            cells=(name, 0, word, Data(value=condition) if condition else "", state_words(state)),
+            state=state,
+            key=key,
+        )
+
+    def untaken(self, node: StructureNode) -> tuple[str, str]:
+        """Say what would have led to a branch: the first rule, with its conditions."""
+        owner = self.walk.structure.node(node.decider or "")
+        rules_of = judging_rules(self.walk, self.overlay, owner) if owner is not None else ()
+        for rules in rules_of:
+            for way in declared_ways(rules, node.branch, self.walk.redactor):
+                return way.word, " and ".join(way.conditions)
+        return "", ""
 
 
-def _untaken(walk: Walk, node: StructureNode) -> tuple[str, str]:
-    decider = walk.structure.node(node.decider or "")
-    for rules in walk.rules_at(decider.id if decider is not None else ""):
-        for way in declared_ways(rules, node.branch, walk.redactor):
-            return way.word, " and ".join(way.conditions)
-    return "", ""
+def _is_verdict(structure: Structure, node: StructureNode) -> bool:
+    """Tell whether a node is a branch of a decider, and no branch of a fork or selector."""
+    owner = structure.node(node.decider or "")
+    return node.kind == "branch" and (owner is None or owner.kind == "decider")
+
+
+def _declared_lines(structure: Structure) -> Iterator[FlowLine]:
+    teller = Teller(structure, None)
+    kinds = {node.key: node.kind for node in structure.nodes}
+    defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
+    for drawn in drawn_order(structure, None):
+        node = drawn.node
+        name: Cell = Data(value=node.name)
+        phrases: list[Cell] = []
+        beside = node.kind == "branch" and kinds.get(node.decider or "") != "decider"
+        if node.kind == "branch" and not beside:
+            name = branch_badge(structure, node)
+            if node.key in defaults:
+                phrases.append("default")
+            elif node.added:
+                phrases.append("added for subjects that reach no classification")
+        elif beside and node.name.casefold() != (node.branch or "").casefold():
+            phrases.append(Data(value=node.branch))
+        if node.kind == "decider":
+            rules = node.detail.get("rules")
+            phrases.append(f"decided by {rules}" if rules else "decides")
+        elif node.kind == "fan_out":
+            phrases.append(teller.fan_out(node))
+        else:
+            phrases.append(teller.kind(node))
+        phrases += [*teller.more(node, listed=True), teller.tags(node)]
+        if node.description and node.kind not in ("branch", "decider", "fan_out"):
+            phrases.append(Data(value=node.description))
+        said = joined(phrases)
+        yield FlowLine(
+            depth=drawn.depth,
+            cells=(name, said) if said else (name,),
+            state="declared",
+            key=node.key,
+            beside=beside,
+        )
 
 
 def walk_card(walk: Walk) -> Card:
     """Show a walk folded."""
-    flow = walk_flow(walk)
+    told = _Told(walk)
+    flow = told.flow()
     overlay_items = sum(counts for counts in (len(fan) for fan in walk.log.fan_outs()))
     name = walk.name
     words = [counted(walk.steps_executed, "step")]
     if walk.only is not None:
         fan, index, _ = walk.only
-        told = show(served_subject(walk.redactor, fan, index))
-        name = f"{walk.name}, {told if told != MISSING_CELL else f'item {index}'}"
+        whose = show(served_subject(walk.redactor, fan, index))
+        name = f"{walk.name}, {whose if whose != MISSING_CELL else f'item {index}'}"
     elif overlay_items:
         words.append(counted(overlay_items, "subject"))
     words.append(counted(len(walk), "row"))
     steps: tuple[Any, ...] = (walk.steps_executed, "steps,", len(walk), "rows")
     heading: Cell = steps
-    if _has_one_kind_of_subject(walk):
-        items, _, outcomes = _outcomes(walk)
+    if told.has_one_kind_of_subject:
+        items, _, outcomes = told.outcomes
         heading = (items, "subject" if items == 1 else "subjects", *outcomes)
     text = walk.redactor.text
     judged = (path.rules for _, path in walk.decision_paths()[0])
-    rules = {text(one.title) for one in judged if not one.is_bare}
+    rules = sorted({text(one.title) for one in judged if not one.is_bare})
+    more = (f"+{len(rules) - MAX_RULES} more rule sets",) if len(rules) > MAX_RULES + 1 else ()
+    rules = rules[: MAX_RULES if more else MAX_RULES + 1]
     return Card(
         kind="Walk",
         name=name,
-        qualifiers=tuple(sorted(rules)),
-        eyebrow=tuple(("rules", Data(value=title, tone="code")) for title in sorted(rules)),
+        qualifiers=(*rules, *more),
+        eyebrow=(*(("rules", Data(value=title, tone="code")) for title in rules), *more),
         headline=", ".join(words),
         sections=(Section(label="", parts=(flow,)),),
         heading=heading,
@@ -216,54 +355,81 @@ def walk_card(walk: Walk) -> Card:
 
 def run_card(run: Run) -> Card:
     """Show a run: how it ended and where, then what was reached."""
-    error = run.error
+    told, error, stop = _Told(run.walk), run.error, _stop_of(run)
     reached = ""
     if run.fan_outs:
         items = sum(counts.items for counts in run.fan_outs)
         done = sum(counts.ok for counts in run.fan_outs)
         reached = f"{done} of {counted(items, 'subject')} done"
-    state = run.status if run.status == "ok" else f"{run.status}{_where(run)}"
+    place = run.ended_at or told.waits_at()
+    where = f" at {show(place['stage_id'])}" if run.status != "ok" and place is not None else ""
+    state = f"{run.status}{where}"
     if error is not None:
         state = f"{state}: {error_words(error)}"
     elif run.pause is not None:
         state = f"{state}: {show(run.pause['reason'])}"
+    elif stop is not None:
+        reason = "" if stop[1] is None else f": {show(stop[1])}"
+        state = f"{state}, stopped on purpose at {show(stop[0].id)}{reason}"
     sections: list[Section] = []
+    if ended := _ended(run, stop, sum(told.overlay.waiting(key) for key in told.overlay.asked)):
+        sections.append(Section(label="", parts=(Prose(text=ended),), in_text=False))
     if run.status != "ok":
-        if ended := _ended(run):
-            sections.append(Section(label="", parts=(Prose(text=ended),), in_text=False))
         claim = Prose(
             text="No coverage is claimed: this run gave no answer. What follows is how far it came."
         )
         sections.append(Section(label="", parts=(claim,)))
-    sections.append(Section(label="Reached", parts=(walk_flow(run.walk),), note=reached))
+    sections.append(Section(label="Reached", parts=(told.flow(),), note=reached))
     words = [counted(run.steps_executed, "step")]
     if reached:
         words.append(reached)
     if run.status != "ok":
         words.append("no answer" if run.status != "paused" else "incomplete answer")
+    heading: Cell = _heading(run.status, place, stop)
+    if told.has_one_kind_of_subject:
+        heading = (_heading(run.status, place, stop), *told.outcomes[2])
     return Card(
         kind="Run",
         name=run.name,
         state=state,
         headline=", ".join(words),
         sections=tuple(sections),
-        heading=_heading(run),
+        heading=heading,
         foot=", ".join(words),
         qualifiers=("unredacted",) if run.is_unredacted else (),
         eyebrow=("unredacted: nothing is hidden in this view",) if run.is_unredacted else (),
     )
 
 
-def _heading(run: Run) -> Cell:
-    place = run.ended_at
-    words = _ENDED.get(run.status, "Ended")
-    if place is not None:
-        words = f"{words} at {show(place['stage'] or place['stage_id'])}"
-    return (words, *_outcomes(run.walk)[2]) if _has_one_kind_of_subject(run.walk) else words
+def _stop_of(run: Run) -> tuple[StageRef, Any] | None:
+    """Give the stage that ended the run on purpose, and the reason it gave."""
+    log, redactor = run.log, run.redactor
+    found: tuple[StageRef, Any] | None = None
+    if run.status != "ok":
+        return None
+    for event in reversed(list(log.events(log.root.codes))):
+        code = event.code
+        if code.kind == "stop" and (found is not None or not code.stage.path):
+            found = code.stage, redactor.scrub(log.root.values[event.at])
+        elif code.kind != "leave" or found is None:
+            break  # a chart that hands the stop on said so last
+    if found is None:
+        return None
+    stage, reason = found
+    return stage._replace(id=redactor.text(stage.id), name=redactor.text(stage.name)), reason
 
 
-def _ended(run: Run) -> Cell:
-    """Say why a run that gave no answer ended: the error with its stage, or the open question."""
+def _heading(
+    status: str, place: Mapping[str, Any] | None, stop: tuple[StageRef, Any] | None
+) -> str:
+    if stop is not None:
+        return f"Stopped on purpose at {show(stop[0].name)}"
+    words = _ENDED.get(status, "Ended")
+    return words if place is None else f"{words} at {show(place['stage'] or place['stage_id'])}"
+
+
+def _ended(run: Run, stop: tuple[StageRef, Any] | None, waiting: int) -> Cell:
+    """Say why a run ended early: the error with its stage, the open question, or the reason."""
     place = run.ended_at
     if run.error is not None:
         where = () if place is None else ("in stage", Data(value=place["stage_id"]))
@@ -271,10 +437,10 @@ def _ended(run: Run) -> Cell:
         message = run.error.get("message")
         return (*said, ":", Data(value=message)) if message else said
     if run.pause is not None:
-        return ("It waits for an answer:", Data(value=run.pause["reason"]))
+        asked = ("It waits for an answer:", Data(value=run.pause["reason"]))
+        more = waiting - 1
+        behind = f"({counted(more, 'more question waits', 'more questions wait')} behind it)"
+        return (*asked, behind) if more > 0 else asked
+    if stop is not None and stop[1] is not None:
+        return ("The reason given:", Data(value=stop[1]))
     return ""
-
-
-def _where(run: Run) -> str:
-    place = run.ended_at
-    return "" if place is None else f" at {show(place['stage_id'])}"

@@ -8,113 +8,52 @@ recorded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final
 
-from runbook_nb._text import number_text
-from runbook_nb.record.log import FanOut, Log
+from runbook_nb._view import State
+from runbook_nb.record.causes import Cause, cause_of, selected_by
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
 from runbook_nb.record.structure import StructureNode
-from runbook_nb.rules.decision import Condition, Decision
+from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.rules.plan import DecisionPath
-from runbook_nb.rules.wording import (
-    REDACTED,
-    condition_text,
-    limit_text,
-    op_words,
-    value_text,
-    when_text,
-)
-
-#: Words a range lists before it only counts them.
-RANGE_WORDS = 3
 
 
 @dataclass(slots=True)
-class ValueRange:
-    """The values one condition met: the smallest and largest number, or the distinct others."""
+class Spread:
+    """How what ran side by side ended, summed over all executions of its stage.
 
-    low: Any = None
-    high: Any = None
-    words: dict[str, None] = field(default_factory=dict)
-
-    def add(self, value: Any) -> None:
-        """Take one value in."""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            self.low = value if self.low is None or value < self.low else self.low
-            self.high = value if self.high is None or value > self.high else self.high
-        elif len(self.words) <= RANGE_WORDS:
-            self.words[value_text(value)] = None
-
-    @property
-    def text(self) -> str:
-        """``8…44`` for numbers, up to three words for the rest."""
-        parts = []
-        if self.low is not None:
-            low, high = number_text(self.low), number_text(self.high)
-            parts.append(low if low == high else f"{low}…{high}")
-        words = list(self.words)
-        if len(words) > RANGE_WORDS:
-            parts.append("several values")
-        else:
-            parts += words
-        return ", ".join(parts)
-
-
-@dataclass(slots=True)
-class Cause:
-    """One way a branch came to be taken.
-
-    That is a rule, the default, an unreadable value, or ground outside the rules.
+    Attributes
+    ----------
+    items : int
+        The items of a fan-out, the children of a fork, or what a selector selected.
+    ok, failed, not_reached : int
+        They add up to ``items``.
+    past_cap, waiting : int
+        Those of ``not_reached`` past the cap, and those that wait for an answer.
+    begun : int
+        How many began.
     """
 
-    path: DecisionPath
-    times: int = 0
-    conditions: list[tuple[Condition, ValueRange]] = field(default_factory=list)
-    unread: Condition | None = None
-    label: str | None = None
-    text: str = ""
-    declared: str = ""
+    items: int = 0
+    ok: int = 0
+    failed: int = 0
+    not_reached: int = 0
+    past_cap: int = 0
+    waiting: int = 0
+    begun: int = 0
 
-    @property
-    def word(self) -> str:
-        """``rule 2``, ``default``, ``unreadable`` or ``outside``."""
-        if self.path.via == "rule":
-            return f"rule {(self.path.rule_index or 0) + 1}"
-        return self.path.via
-
-    @property
-    def condition(self) -> str:
-        """The deciding conditions with the values they met: ``age_days 8…44 > 7``."""
-        return " and ".join(self.parts)
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The deciding conditions one by one, each with the values it met."""
-        if self.path.via == "default":
-            return ("no rule fired",)
-        if self.conditions:
-            return tuple(_met(c, values) for c, values in self.conditions)
-        # A function is told with what it read, which is true of one subject alone.
-        return (self.declared if self.times > 1 and self.declared else self.text,)
-
-
-def unread_condition(decision: Decision) -> Condition | None:
-    """Give the condition that could not be read, where that decided."""
-    deciding = decision.deciding
-    if deciding is None or decision.via != "unreadable":
-        return None
-    return next((c for c in decision.conditions_of(deciding) if c.result is None), None)
-
-
-def _met(condition: Condition, values: ValueRange) -> str:
-    if condition.redacted or condition.op in ("eq", "exists", "missing", "is_null"):
-        return condition.text
-    limit = limit_text(condition.op, condition.threshold, condition.unit)
-    words = op_words(condition.op, condition.threshold)
-    return f"{condition.key} {values.text} {words} {limit}"
+    def add(self, fan: FanOut) -> None:
+        """Take in the branches of one execution, less what waits."""
+        self.items += len(fan)
+        self.ok += fan.statuses.count(OK)
+        self.failed += fan.statuses.count(FAILED)
+        self.not_reached += fan.statuses.count(NOT_REACHED)
+        self.past_cap += len(fan) - min(fan.cap, len(fan))
+        self.begun += len(fan) - fan.shapes.count(-1)
 
 
 @dataclass(slots=True)
@@ -125,54 +64,112 @@ class Overlay:
     ----------
     runs, failed : Counter
         Executions of each node, and how many of them failed.
-    routes : mapping
-        (decider key, branch) -> how often it was taken.
+    asked, answered : Counter
+        Questions each node asked, and answers it went on with; each answer begins an execution.
+    retried : Counter
+        Attempts that failed and were followed by another.
+    stops : mapping
+        Node that ended its chart on purpose -> [how often, the reason given first].
+    streams : mapping
+        Streaming node -> [tokens, streams cut short].
+    routes : Counter
+        (key of a decider, selector or fork, branch) -> how often the branch began.
+    chosen : Counter
+        (selector key, branch) -> how often it was selected.
+    nothing : Counter
+        How often a selector selected nothing; each that ran is in it.
     causes : mapping
-        (decider key, branch) -> the ways it came about, in order of first meeting.
+        (key of a decider or selector, branch) -> the ways it came about, in order of first
+        meeting.
+    rules : mapping
+        Key of a decider or selector -> the rule sets that judged there, in order of judging,
+        served.
+    selections : mapping
+        Selector key -> its first selection with evidence.
     edges : Counter
         (source key, target key) -> recorded transitions.
+    back : Counter
+        Those of ``edges`` by which the run went back to an earlier stage.
     loops : Counter
-        (source key, target key) -> how often the run went back.
+        (key of the stage that goes back, target key) -> how often the run went back.
     fan_outs, forks : mapping
-        Key of a fan-out, or of a fork or selector -> [items, ok, failed, not reached, past the
-        cap], summed over its executions.
+        Key of a fan-out, or of a fork or selector -> how its branches ended.
     """
 
     runs: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    retried: Counter[str] = field(default_factory=Counter)
+    nothing: Counter[str] = field(default_factory=Counter)
+    stops: dict[str, list[Any]] = field(default_factory=dict)
+    streams: dict[str, list[int]] = field(default_factory=dict)
     routes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    chosen: Counter[tuple[str, str]] = field(default_factory=Counter)
     causes: dict[tuple[str, str], list[Cause]] = field(default_factory=dict)
+    rules: dict[str, dict[Any, None]] = field(default_factory=dict)
+    selections: dict[str, Selection] = field(default_factory=dict)
     edges: Counter[tuple[str, str]] = field(default_factory=Counter)
+    back: Counter[tuple[str, str]] = field(default_factory=Counter)
     loops: Counter[tuple[str, str]] = field(default_factory=Counter)
-    fan_outs: dict[str, list[int]] = field(default_factory=dict)
-    forks: dict[str, list[int]] = field(default_factory=dict)
+    fan_outs: dict[str, Spread] = field(default_factory=dict)
+    forks: dict[str, Spread] = field(default_factory=dict)
 
-    def state_of_untaken(self, node: StructureNode) -> str:
+    def visits(self, key: str) -> int:
+        """Count how often a node was come to: its executions, less those that went on."""
+        return self.runs[key] - self.answered[key]
+
+    def waiting(self, key: str) -> int:
+        """Count the questions of a node that nobody has answered."""
+        return self.asked[key] - self.answered[key]
+
+    def state_of(self, node: StructureNode) -> State:
+        """Say what became of a node, as one of the states a graph knows."""
+        key, visits = node.key, self.visits(node.key)
+        if not visits:
+            return self.state_of_untaken(node)
+        if self.failed[key] >= visits:
+            return "failed"
+        if self.waiting(key) >= visits:
+            return "paused"
+        # A chart that hands a stop on stopped at a stage inside it.
+        mounts = "subchart" in (node.kind, node.detail.get("form"))
+        return "stopped" if not mounts and self.stops.get(key, (0,))[0] >= visits else "ran"
+
+    def state_of_untaken(self, node: StructureNode) -> State:
         """Say why a node did not run: ``not_taken`` only where its decider chose another way."""
-        decider = node.decider if node.kind == "branch" else None
-        if decider is not None and self.runs[decider] > self.failed[decider]:
-            return "not_taken"
-        return "not_reached"
+        owner = node.decider if node.kind == "branch" else None
+        if owner is None or self.visits(owner) <= self.failed[owner] + self.waiting(owner):
+            return "not_reached"
+        # All branches of a fork begin; one that did not was not left aside by anybody.
+        forked = owner in self.forks and owner not in self.nothing
+        return "not_reached" if forked or self.chosen[owner, node.branch or ""] else "not_taken"
 
     def served(self, redactor: Redactor) -> Overlay:
         """Give the same counts under keys as a policy lets them be seen."""
         text = redactor.text
-        served = Overlay(
-            causes={(text(k), text(w)): causes for (k, w), causes in self.causes.items()},
-            fan_outs={text(key): sums for key, sums in self.fan_outs.items()},
-            forks={text(key): sums for key, sums in self.forks.items()},
+        served = Overlay()
+        for name in _BY_NODE:
+            counts: Counter[str] = getattr(served, name)
+            for key, times in getattr(self, name).items():
+                counts[text(key)] += times
+        for name in _BY_PAIR:
+            pairs: Counter[tuple[str, str]] = getattr(served, name)
+            for (one, other), times in getattr(self, name).items():
+                pairs[text(one), text(other)] += times
+        for name in _FACTS:
+            facts: dict[str, Any] = getattr(served, name)
+            facts.update((text(key), value) for key, value in getattr(self, name).items())
+        served.causes.update(
+            ((text(key), text(word)), causes) for (key, word), causes in self.causes.items()
         )
-        for key, times in self.runs.items():
-            served.runs[text(key)] += times
-        for key, times in self.failed.items():
-            served.failed[text(key)] += times
-        for (key, word), times in self.routes.items():
-            served.routes[text(key), text(word)] += times
-        for (source, target), times in self.edges.items():
-            served.edges[text(source), text(target)] += times
-        for (source, target), times in self.loops.items():
-            served.loops[text(source), text(target)] += times
         return served
+
+
+#: The fields of an `Overlay` that count by node, that count by two words, that hold other facts.
+_BY_NODE: Final = ("runs", "failed", "asked", "answered", "retried", "nothing")
+_BY_PAIR: Final = ("routes", "chosen", "edges", "back", "loops")
+_FACTS: Final = ("stops", "streams", "rules", "selections", "fan_outs", "forks")
 
 
 def overlay_of(
@@ -190,6 +187,8 @@ def overlay_of(
             counter.track(
                 facts_of(log, shape), fan.values, [fan.offsets[index]], template_path(only)
             )
+    for key, rules in overlay.rules.items():
+        overlay.rules[key] = dict.fromkeys(map(redactor.rules, rules))
     return overlay.served(redactor) if redactor.knows_secrets else overlay
 
 
@@ -209,6 +208,15 @@ def template_path(only: tuple[FanOut, int, str] | None) -> str:
     return fan.template("".join(f"{part}/" for part in outer))
 
 
+#: Kinds of code that are counted by their node and need no more.
+_COUNTED: Final[Mapping[str, str]] = {
+    "error": "failed",
+    "pause": "asked",
+    "resume": "answered",
+    "retry": "retried",
+}
+
+
 class _Counter:
     def __init__(self, log: Log, redactor: Redactor, overlay: Overlay) -> None:
         self.log = log
@@ -217,69 +225,89 @@ class _Counter:
 
     def track(
         self, facts: ShapeFacts, values: Sequence[Any], offsets: Sequence[int], prefix: str
-    ) -> list[tuple[str, int]]:
+    ) -> Counter[str]:
         """Count one shape for all the tracks that have it; give the nodes they ended in."""
         overlay, times = self.overlay, len(offsets)
-        last: list[tuple[str, int]] = []
+        last: Counter[str] = Counter()
+        back = False
         for place, event in enumerate(facts.events):
             code = event.code
             key = f"{prefix}{code.stage.key}"
             if code.kind == "stage":
                 overlay.runs[key] += times
-                for source, count in last:
+                for source, count in last.items():
                     overlay.edges[source, key] += count
-                last = [(key, times)]
-            elif code.kind == "resume":  # the stage that goes on was reached before it paused
-                last = []
-            elif code.kind == "error" or (code.kind == "leave" and code.key == "failed"):
-                overlay.failed[key] += times
+                    if back:
+                        overlay.back[source, key] += count
+                last, back = Counter({key: times}), False
+            elif code.kind == "fan_out":
+                fans: list[FanOut] = [values[offset + event.at] for offset in offsets]
+                last = self.fan_outs(fans, key, prefix)
             elif code.kind == "loop":
                 overlay.loops[key, f"{prefix}{code.stage.path}{code.key}"] += times
-            elif code.kind == "decision" and code.path is not None:
-                word = code.path.branch or _rerouted(facts, place)
-                self.decision((key, word), code.path, values, offsets, event.at)
+                back = True
+            elif code.path is not None:
+                route = key, code.path.branch or _rerouted(facts, place)
+                judge = self.decision if code.kind == "decision" else self.selection
+                judge(route, code.path, values, offsets, event.at)
             elif code.kind == "choice":
                 overlay.routes[key, code.key or ""] += times
-            elif code.kind == "fan_out":
-                ends: Counter[str] = Counter()
-                for offset in offsets:
-                    fan: FanOut = values[offset + event.at]
-                    ends.update(dict(self.fan_out(fan, key, prefix)))
-                last = list(ends.items()) or last
+            elif code.kind in ("stop", "streamed"):
+                self.said(code.kind, key, [values[offset + event.at] for offset in offsets])
+            elif code.kind in _COUNTED:
+                getattr(overlay, _COUNTED[code.kind])[key] += times
+                if code.kind == "resume":  # the stage that goes on was reached before it paused
+                    last = Counter()
+            elif code.kind == "leave" and code.key == "failed":
+                overlay.failed[key] += times
         return last
 
-    def fan_out(self, fan: FanOut, key: str, prefix: str) -> list[tuple[str, int]]:
-        kept = self.overlay.fan_outs if fan.is_fan_out else self.overlay.forks
-        sums = kept.setdefault(key, [0, 0, 0, 0, 0])
-        statuses = fan.statuses
-        for place, n in enumerate(
-            (
-                len(fan),
-                statuses.count(1),
-                statuses.count(2),
-                statuses.count(0),
-                len(fan) - min(fan.cap, len(fan)),
-            )
-        ):
-            sums[place] += n
+    def said(self, kind: str, key: str, met: Sequence[Any]) -> None:
+        """Count that a stage ended its chart, or what it streamed; once per track."""
+        if kind == "stop":
+            stops = self.overlay.stops.setdefault(key, [0, self.redactor.scrub(met[0])])
+            stops[0] += len(met)
+        else:
+            sums = self.overlay.streams.setdefault(key, [0, 0])
+            sums[0] += sum(told["tokens"] for told in met)
+            sums[1] += sum(not told["complete"] for told in met)
+
+    def fan_outs(self, fans: Sequence[FanOut], key: str, prefix: str) -> Counter[str]:
+        """Count what ran side by side; give the nodes from which the run went on."""
+        ends: Counter[str] = Counter()
+        for fan in fans:
+            # Where no branch came through, what follows comes after the stage itself.
+            ends.update(self.fan_out(fan, key, prefix) or {key: 1})
+        return ends
+
+    def fan_out(self, fan: FanOut, key: str, prefix: str) -> Counter[str]:
+        overlay = self.overlay
+        kept = overlay.fan_outs if fan.is_fan_out else overlay.forks
+        spread = kept.setdefault(key, Spread())
+        spread.add(fan)
+        if fan.form == "selection":
+            overlay.chosen.update((key, word) for word in fan.items)
+            overlay.nothing[key] += not len(fan)
         ends: Counter[str] = Counter()
         alike: dict[tuple[int, int], list[int]] = {}
         for index, number in enumerate(fan.shapes):
             if number >= 0:
-                alike.setdefault((number, statuses[index]), []).append(index)
+                alike.setdefault((number, fan.statuses[index]), []).append(index)
         for (number, status), indices in alike.items():
             offsets = [fan.offsets[index] for index in indices]
             facts = facts_of(self.log, self.log.shapes[number])
             first = next((e.code.stage.key for e in facts.events if e.code.kind == "stage"), None)
             inner = fan.template(prefix)
             if first is not None:
-                self.overlay.edges[key, f"{inner}{first}"] += len(offsets)
+                overlay.edges[key, f"{inner}{first}"] += len(offsets)
                 if not fan.is_fan_out:
-                    self.overlay.routes[key, fan.items[indices[0]]] += len(offsets)
+                    overlay.routes[key, fan.items[indices[0]]] += len(offsets)
             ended = self.track(facts, fan.values, offsets, inner)
-            if status == 1:
-                ends.update(dict(ended))
-        return list(ends.items())
+            if status == OK:
+                ends.update(ended)
+            elif status == NOT_REACHED:
+                spread.waiting += sum(_waits(facts, fan.values, offset) for offset in offsets)
+        return ends
 
     def decision(
         self,
@@ -289,83 +317,71 @@ class _Counter:
         offsets: Sequence[int],
         at: int,
     ) -> None:
-        self.overlay.routes[route] += len(offsets)
-        causes = self.overlay.causes.setdefault(route, [])
-        cause = next((c for c in causes if _alike(c.path, path)), None)
-        width = len(path.codes)
-        start = offsets[0] + at
-        shown = Decision(path, tuple(values[start : start + width]), self.redactor)
+        overlay = self.overlay
+        overlay.routes[route] += len(offsets)
+        overlay.rules.setdefault(route[0], {})[path.rules] = None
+        causes = overlay.causes.setdefault(route, [])
+        cause = next((c for c in causes if c.is_of(path)), None)
         if cause is None:
-            cause = Cause(path, label=shown.label, text=shown.cause)
-            cause.unread = unread_condition(shown)
-            if path.via == "rule" and shown.rule is not None:
-                cause.declared = when_text(shown.rule.when)
+            start = offsets[0] + at
+            shown = Decision(path, tuple(values[start : start + path.width]), self.redactor)
+            cause = cause_of(shown)
             causes.append(cause)
-            if path.via in ("rule", "outside") and shown.deciding is not None:
-                conditions = shown.conditions_of(shown.deciding)
-                cause.conditions = [(condition, ValueRange()) for condition in conditions]
         cause.times += len(offsets)
-        tried = shown.deciding
-        if not cause.conditions or tried is None:
-            return
-        for place, (condition, met) in enumerate(cause.conditions):
-            if condition.redacted:
+        if cause.conditions:
+            self.met(cause, values, offsets, at + path.tried[-1].start)
+
+    def selection(
+        self,
+        route: tuple[str, str],
+        path: DecisionPath,
+        values: Sequence[Any],
+        offsets: Sequence[int],
+        at: int,
+    ) -> None:
+        overlay, key = self.overlay, route[0]
+        overlay.rules.setdefault(key, {})[path.rules] = None
+        start = offsets[0] + at
+        shown = Selection(path, tuple(values[start : start + path.width]), self.redactor)
+        overlay.selections.setdefault(key, shown)
+        for tried in path.tried:
+            if tried.outside or tried.result is not True:
                 continue
-            position = at + tried.start + place
-            for offset in offsets:
-                met.add(self.redactor.scrub(values[offset + position]))
+            selected = key, path.rules.rules[tried.position].then
+            causes = overlay.causes.setdefault(selected, [])
+            alike = (c for c in causes if c.rule_index == tried.position)
+            cause = next((c for c in alike if bool(c.rules == path.rules)), None)
+            if cause is None:
+                cause = selected_by(shown, tried)
+                causes.append(cause)
+            cause.times += len(offsets)
+            self.met(cause, values, offsets, at + tried.start)
+
+    def met(self, cause: Cause, values: Sequence[Any], offsets: Sequence[int], at: int) -> None:
+        """Take in the values that the deciding conditions met."""
+        for place, (condition, met) in enumerate(cause.conditions):
+            if not condition.redacted:
+                for offset in offsets:
+                    met.add(self.redactor.scrub(values[offset + at + place]))
+
+
+def _waits(facts: ShapeFacts, values: Sequence[Any], offset: int) -> bool:
+    """Tell whether a branch waits for an answer: it, or one inside it, asked last."""
+    asked = sum(event.code.kind == "pause" for event in facts.events)
+    answered = sum(event.code.kind == "resume" for event in facts.events)
+    if asked > answered:
+        return True
+    for event in facts.fan_outs:
+        fan: FanOut = values[offset + event.at]
+        for index, shape in fan.begun():
+            if fan.statuses[index] == NOT_REACHED and _waits(
+                facts_of(fan.log, shape), fan.values, fan.offsets[index]
+            ):
+                return True
+    return False
 
 
 def _rerouted(facts: ShapeFacts, place: int) -> str:
     """Give the way a decision went that named none: its decider's own default, if any."""
     following = facts.events[place + 1].code if place + 1 < len(facts.events) else None
     return (following.key or "") if following is not None and following.kind == "route" else ""
-
-
-def _alike(a: DecisionPath, b: DecisionPath) -> bool:
-    return (
-        a.via == b.via
-        and a.rule_index == b.rule_index
-        and a.outside_index == b.outside_index
-        and a.unreadable == b.unreadable
-        and a.rules == b.rules
-    )
-
-
-class Declared(NamedTuple):
-    """What the rules say of one branch: a rule or the default, its conditions, its sentence."""
-
-    word: str
-    conditions: tuple[str, ...]
-    label: str | None
-    #: Place of the rule; None for the default.
-    rule: int | None
-
-
-def declared_ways(rules: Any, branch: str | None, redactor: Redactor) -> Iterator[Declared]:
-    """Yield the ways a rule set can send somebody to a branch, as declared, in rule order.
-
-    Limits of hidden keys are hidden.
-    """
-    for place, rule in enumerate(rules.rules):
-        if rule.then == branch:
-            conditions = tuple(declared_conditions(rule, redactor))
-            yield Declared(f"rule {place + 1}", conditions, _text(rule.label, redactor), place)
-    default = rules.default
-    if default is not None and default.branch == branch:
-        yield Declared("default", (), _text(default.label, redactor), None)
-
-
-def declared_conditions(rule: Any, redactor: Redactor) -> Iterator[str]:
-    """Yield the conditions of a rule as declared, or the name of its function."""
-    if not isinstance(rule.when, Mapping):
-        yield when_text(rule.when, rule.unit_of)
-        return
-    for key, ops in rule.when.items():
-        for op, threshold in ops.items():
-            limit = REDACTED if redactor.hides_key(key) else redactor.scrub(threshold)
-            yield condition_text(key, op, limit, rule.unit_of(key))
-
-
-def _text(label: Any, redactor: Redactor) -> str | None:
-    return None if label is None else str(redactor.scrub(label))

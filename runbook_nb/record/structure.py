@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, show
-from runbook_nb._view import Badge, Card, Cell, Data, Flow, FlowLine, Section, verdict_role
+from runbook_nb._view import Badge, Card, Section, verdict_role
 
 if TYPE_CHECKING:
     from runbook_nb.render.flowchart import Flowchart
@@ -236,14 +236,14 @@ class Structure(Immutable, Renderable):
         rules : mapping, optional
             Decider key -> its rule set, for what stands beside the edges of the picture.
         """
-        from runbook_nb.record.graph import structure_graph
+        from runbook_nb.record.outline import structure_flow
 
-        lines, graph = tuple(_outline(self)), structure_graph(self, rules)
+        flow = structure_flow(self, rules)
         return Card(
             kind="Structure",
             name=self.name,
             headline=counted(len(self.nodes), "node"),
-            sections=(Section(label="Stages", parts=(Flow(lines=lines, graph=graph),)),),
+            sections=(Section(label="Stages", parts=(flow,)),),
         )
 
 
@@ -260,36 +260,3 @@ def branch_badge(structure: Structure, node: StructureNode) -> Badge:
     """Give a branch as a badge whose role follows the order its decider declares."""
     order = tuple(n.branch or "" for n in structure.branches_of(node.decider or ""))
     return Badge(word=show(node.branch), role=verdict_role(node.branch or "", order))
-
-
-def _outline(structure: Structure) -> Iterator[FlowLine]:
-    frames = structure.frames()
-    defaults = {edge.target for edge in structure.edges if edge.kind == "default"}
-    for node in structure.nodes:
-        depth = structure.depth(node.key, frames)
-        cells: list[Cell] = [Data(value=node.name)]
-        if node.kind == "branch":
-            depth += 1
-            cells = [branch_badge(structure, node)]
-            if node.key in defaults:
-                cells.append("default")
-            elif node.added:
-                cells.append("added for subjects that reach no classification")
-        elif node.kind == "decider":
-            cells.append(
-                f"decided by {node.detail['rules']}" if "rules" in node.detail else "decides"
-            )
-        elif node.kind == "fan_out":
-            cells.append(_fan_out_words(node))
-        elif node.description:
-            cells.append(Data(value=node.description))
-        yield FlowLine(depth=depth, cells=tuple(cells), state="declared", key=node.key)
-
-
-def _fan_out_words(node: StructureNode) -> str:
-    words = "one branch per item"
-    if node.detail.get("cap") is not None:  # a structure made elsewhere does not tell
-        words += f", at most {node.detail['cap']}"
-    if node.detail.get("template") == "unknown":
-        words += "; one chart per item, built when run"
-    return words

@@ -237,6 +237,8 @@ class ReadTracer(Tracer):
         level = step.level
         args = self._args_of(track, level)
         part = self._part_of(track, step, args, made)
+        if not part and len(args) == 1:
+            part = tuple(args)  # all of it is that one entry
         while level.opener is None and track.parent is not None and track.branching is not None:
             if track.branching.fan.is_fan_out:
                 rest = part[1:] if part[:1] == ("item",) else ()

@@ -48,7 +48,7 @@ class RunTracer(ReadTracer):
 
     def node(self, name: str, depth: int, target: Target) -> WhyNode:
         """Make the node of a target."""
-        text = self.redactor.text
+        text = self.text
         assert not isinstance(target, Bundled | End)  # noqa: S101 - of a run
         track = target.track
         step = target.branching.step if isinstance(target, Item) else target.step
@@ -244,10 +244,14 @@ class RunTracer(ReadTracer):
         held = step.level.timeline.held(key, target.version)
         structure = self.tracks.structure
         node = None if structure is None else structure.node(track.key(step))
-        by_key = node is None or node.detail.get("merge") == "keys"
-        for branch in track.branches(branching) if by_key else ():
+        merge = "" if node is None else node.detail.get("merge")
+        for branch in track.branches(branching) if merge in ("", "keys") else ():
             line = branch.top.timeline
-            if line.versions(key) and same_held(line.now(key), held):
+            if not line.versions(key) or branching.fan.status(branch.index) != "ok":
+                continue
+            # No two branches that ended well wrote a key that was merged. What was hidden in a
+            # recording is equal to nothing.
+            if (merge and line.now(key) is not MISSING) or same_held(line.now(key), held):
                 found = self.resolve(branch, branch.top, key, ALWAYS, steps)
                 yield Link("merged", _branch_word(branch), found)
                 return
@@ -269,7 +273,7 @@ class RunTracer(ReadTracer):
         found = [
             (name, way)
             for name in names
-            for way in ways(before, after, state[name])
+            for way in ways(before, after, state[name], known=exact)
             if exact or is_container(state[name])
         ]
         for name, (start, kept) in found:

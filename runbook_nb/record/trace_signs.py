@@ -44,20 +44,23 @@ def grew_from(before: Any, after: Any) -> bool:
     return isinstance(before, dict) and isinstance(after, dict) and before.keys() <= after.keys()
 
 
-def ways(before: Any, after: Any, given: Any) -> Iterator[tuple[int, bool]]:
+def ways(before: Any, after: Any, given: Any, *, known: bool = False) -> Iterator[tuple[int, bool]]:
     """Say how a value may have come out of a mounted chart.
 
-    Yields where in ``after`` it begins, and whether it was joined to what was there.
+    Yields where in ``after`` it begins, and whether it was joined to what was there. Where it is
+    known to have come out, values need not be equal: what was hidden in a recording never is.
     """
     after, given = value_of_held(after), value_of_held(given)
     before = value_of_held(before)
     if after is given or deep_equal(after, given):
         yield 0, False
-    elif isinstance(given, list) and isinstance(before, list) and isinstance(after, list):
+        return
+    if isinstance(given, list) and isinstance(before, list) and isinstance(after, list):
         joined = len(after) == len(before) + len(given)
         tail = after[len(before) :]
-        if joined and given and all(a is b for a, b in zip(tail, given, strict=True)):
+        if joined and given and (known or all(a is b for a, b in zip(tail, given, strict=True))):
             yield len(before), True
+            return
     elif (
         isinstance(given, dict)
         and isinstance(before, dict)
@@ -67,6 +70,9 @@ def ways(before: Any, after: Any, given: Any) -> Iterator[tuple[int, bool]]:
         and all(key in after for key in given)
     ):
         yield 0, True
+        return
+    if known:
+        yield 0, False
 
 
 def moved(steps: Steps, start: int) -> Steps | None:

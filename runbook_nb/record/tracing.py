@@ -7,7 +7,7 @@ part of the run that led to the value.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import MISSING, did_you_mean, listed
@@ -86,6 +86,10 @@ class Tracer:
 
     def __init__(self, source: Source) -> None:
         self.redactor = source.redactor
+        #: Takes secret texts out of a name.
+        self.text: Callable[[str], str] = (
+            source.redactor.text if source.redactor.knows_secrets else str
+        )
         self.nodes: list[WhyNode] = []
         self.edges: list[WhyEdge] = []
         self.sources: list[WhySource] = []
@@ -119,7 +123,7 @@ class Tracer:
             for link in self.links(here):
                 origin = self._meet(link.target, depth + 1)
                 if origin != name:
-                    met[WhyEdge(name, origin, link.kind, self.redactor.text(link.key))] = None
+                    met[WhyEdge(name, origin, link.kind, self.text(link.key))] = None
             for edge in met:
                 self.edges.append(edge)
                 if edge.origin in self._ends:
@@ -140,7 +144,7 @@ class Tracer:
         mark = (end.kind, end.place, end.stage, end.mark)
         found = self._known.get(mark)
         if found is None:
-            text = self.redactor.text
+            text = self.text
             found = self._known[mark] = f"s{len(self.sources)}"
             source = WhySource(found, end.kind, text(end.place), text(end.stage), end.value)
             self.sources.append(source)

@@ -160,7 +160,8 @@ class _Picture:
             name = group.first.stage if single else _stage(group.first)
             yield FlowLine(depth=0, cells=(Data(value=name), group.words), key=key)
             told = [self._because(*how, edges) for how, edges in because.get(key, {}).items()]
-            yield FlowLine(depth=1, cells=(Data(value=", ".join(told), tone="dim"),), key=key)
+            if told:
+                yield FlowLine(depth=1, cells=(Data(value=", ".join(told), tone="dim"),), key=key)
 
     def _because(self, kind: str, origin: str, edges: list[WhyEdge]) -> str:
         if kind == "own":
@@ -330,12 +331,12 @@ def _facts(picture: _Picture) -> Iterator[Fact]:
     for ends in picture.ends.values():
         kind = ends[0].kind
         if kind in ("own", "unrecorded"):
-            stages = dict.fromkeys(source.stage for source in ends)
-            yield Fact(term=ENDS[kind], detail=Data(value=_many(list(stages))))
+            said = _many([source.stage for source in ends])
         elif kind == "answer":
-            yield Fact(term=ENDS[kind], detail=Data(value=_many([show(e.value) for e in ends])))
+            said = _many([show(source.value) for source in ends])
         else:
-            yield Fact(term=ENDS[kind], detail=Data(value=_many([e.place for e in ends])))
+            said = _many([source.place for source in ends])
+        yield Fact(term=ENDS[kind], detail=Data(value=said) if said else None)
 
 
 def _many(names: list[str]) -> str:

@@ -332,14 +332,14 @@ def _figure(made: Mapping[str, Any]) -> Html:
     return tag("figure", *out, style=STYLES["figure"])
 
 
-def _outline(groups: Iterable[tuple[bool, int, Sequence[Step]]]) -> Html:
+def _outline(groups: Iterable[tuple[str, int, Sequence[Step]]]) -> Html:
     out: list[str] = []
-    for branches, start, steps in groups:
+    for listed, start, steps in groups:
         items = [
             tag("li", _step(step), _outline(step.runs), style=STYLES["step"]) for step in steps
         ]
-        if branches:
-            out.append(tag("ul", *items, style=STYLES["branches"]))
+        if listed != "steps":
+            out.append(tag("ul", *items, style=STYLES[listed]))
         else:
             begin = str(start) if start > 1 else None
             out.append(tag("ol", *items, start=begin, style=STYLES["steps"]))

@@ -24,7 +24,11 @@ STATE_WORDS: Final = {
     "not_taken": "not taken",
     "not_reached": "not reached",
     "failed": "failed",
+    "paused": "waits for an answer",
+    "stopped": "stopped here",
 }
+#: Words that say such a state as well.
+_SAYS_TOO: Final = {"not_taken": "not selected", "stopped": "the stop"}
 
 #: Said once beside a table that holds such a cell.
 MISSING_MEANS: Final = f"{MISSING_CELL} means not recorded"
@@ -195,6 +199,18 @@ def cap(shown: int, total: int, what: str = "shown") -> str:
     return f"{shown} of {total} {what}" if shown < total else ""
 
 
+def cap_of_steps(shown: int, total: int, what: str, folded: str) -> str:
+    """Say how much of an outline is shown, and how it was made shorter.
+
+    Examples
+    --------
+    >>> cap_of_steps(3, 70, "steps", "68 plain stages as 1 line")
+    '3 of 70 steps: 68 plain stages as 1 line'
+    """
+    capped = cap(shown, total, what)
+    return f"{capped}: {folded}" if capped and folded else capped
+
+
 def more_rows(table: Table, shown: int) -> str:
     """Say how many rows are not shown and where they are; nothing when all are.
 
@@ -243,8 +259,9 @@ def state_word(line: FlowLine) -> str:
     ''
     """
     word = STATE_WORDS.get(line.state, "")
+    also = _SAYS_TOO.get(line.state, word)
     ours = (run for cell in line.cells[1:] for run in runs_of(cell) if isinstance(run, str))
-    return "" if any(word in run for run in ours) else word
+    return "" if any(word in run or also in run for run in ours) else word
 
 
 # --- display width -----------------------------------------------------------------------------

@@ -8,10 +8,11 @@ say what a thing is, and the picture's own stylesheet paints it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
-from runbook_nb._view import Graph, GraphEdge, GraphNode, Role
+from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphNode, Role
 from runbook_nb.render.cells import width
 from runbook_nb.render.labels import (
     MANY_BRANCHES,
@@ -24,7 +25,10 @@ from runbook_nb.render.labels import (
 
 #: Every class a node or an edge can have; `weights_of` adds how its lines are to be set.
 CLASSES: Final = frozenset(
-    {"taken", "off", "open", "failed", "a", "b", "c", "d", "declined", "frame", "mark", "plain"}
+    {
+        *("taken", "off", "open", "failed", "waits", "stop"),
+        *("a", "b", "c", "d", "declined", "plain", "frame", "mark"),
+    }
 )
 
 _GRAPH: Final = {
@@ -95,14 +99,19 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
     homes = {member: group.key for group in graph.groups for member in group.members}
     for node in graph.nodes:
         if node.key not in homes:
-            _add_node(drawn, names[node.key], node)
-    for place, group in enumerate(graph.groups, 1):
-        if not group.parent:
-            _add_group(drawn, graph, place, names, nodes)
+            _add_node(drawn, names[node.key], node, look)
+    _add_groups(drawn, graph, names, nodes, look)
+    weights = _weights(graph, homes)
     number = 0
     for edge in graph.edges:
         number += bool(edge.lines)
-        _add_edge(drawn, names, nodes, edge, edge_lines(edge, look, number if edge.lines else None))
+        lines = edge_lines(edge, look, number if edge.lines else None)
+        layout = weights.get((edge.source, edge.target), {})
+        ends = [names[edge.source], names[edge.target]]
+        attributes = _edge(edge, nodes[edge.target], lines, layout)
+        if attributes.get("dir") == "back":
+            ends.reverse()
+        drawn.edge(*ends, **attributes)
         if nodes[edge.target].kind == "note":
             with drawn.subgraph(graph_attr={"rank": "same"}) as beside:
                 beside.node(names[edge.source])
@@ -110,10 +119,17 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
     return str(drawn.source)
 
 
-def _add_group(
-    drawn: Any, graph: Graph, place: int, names: Mapping[str, str], nodes: Mapping[str, GraphNode]
+def _add_groups(
+    drawn: Any,
+    graph: Graph,
+    names: Mapping[str, str],
+    nodes: Mapping[str, GraphNode],
+    look: Look,
 ) -> None:
-    group = graph.groups[place - 1]
+    """Add the frames with what lies in them, however deep, each behind those before it."""
+    inside: dict[str, list[tuple[int, GraphGroup]]] = {}
+    for place, group in enumerate(graph.groups, 1):
+        inside.setdefault(group.parent, []).append((place, group))
     attributes = {
         "label": "",
         "style": "rounded,filled",
@@ -122,19 +138,54 @@ def _add_group(
         "margin": "9",
         "class": "frame",
     }
-    with drawn.subgraph(name=f"cluster_{place}", graph_attr=attributes) as inner:
-        for key in group.members:
-            _add_node(inner, names[key], nodes[key])
-        for n, nested in enumerate(graph.groups, 1):
-            if nested.parent == group.key:
-                _add_group(inner, graph, n, names, nodes)
+    # A stack of our own: frames may lie in one another deeper than Python's stack reaches.
+    with ExitStack() as open_frames:
+        around: list[tuple[Any, Iterator[tuple[int, GraphGroup]], ExitStack]] = [
+            (drawn, iter(inside.get("", ())), open_frames)
+        ]
+        while around:
+            outer, left, frame = around[-1]
+            found = next(left, None)
+            if found is None:
+                around.pop()
+                frame.close()
+                continue
+            place, group = found
+            stack = ExitStack()
+            inner = stack.enter_context(
+                outer.subgraph(name=f"cluster_{place}", graph_attr=attributes)
+            )
+            for key in group.members:
+                _add_node(inner, names[key], nodes[key], look)
+            around.append((inner, iter(inside.get(group.key, ())), stack))
+
+
+def _weights(graph: Graph, homes: Mapping[str, str]) -> dict[tuple[str, str], dict[str, str]]:
+    """Say which edges are to be laid out in a way of their own.
+
+    Where one branch of a decider is a chart, the others stay near the decider and not near what
+    follows them all. A way back is written the other way round, so that no engine has to guess
+    where a ring begins; or it takes no part in ranking, where it goes round plain stages.
+    """
+    heads = {group.key for group in graph.groups}
+    kinds = {node.key: node.kind for node in graph.nodes}
+    wide = {e.source for e in graph.edges if e.target in heads and kinds[e.target] != "fan_out"}
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for edge in graph.edges:
+        if edge.source in wide and kinds[edge.source] in ("decider", "fork", "selector"):
+            found[edge.source, edge.target] = {"weight": "2"}
+        if edge.back and edge.source != edge.target:
+            loose = edge.source not in homes and edge.target not in homes
+            aside = loose and kinds[edge.source] != "branch"
+            found[edge.source, edge.target] = {"constraint": "false"} if aside else {"dir": "back"}
+    return found
 
 
 # --- nodes -------------------------------------------------------------------------------------
 
 
-def _add_node(drawn: Any, name: str, node: GraphNode) -> None:
-    lines = node_lines(node)
+def _add_node(drawn: Any, name: str, node: GraphNode, look: Look) -> None:
+    lines = node_lines(node, look)
     attributes = _node_look(node)
     classes = [attributes.pop("class", ""), weights_of(lines)]
     drawn.node(
@@ -144,27 +195,41 @@ def _add_node(drawn: Any, name: str, node: GraphNode) -> None:
     )
 
 
+#: What a kind of stage is drawn as, where that is no rounded box.
+_SHAPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "decider": {"shape": "hexagon", "margin": "0.04,0.05"},
+    "selector": {"shape": "octagon", "margin": "0.04,0.05"},
+    # A trapezium that widens downwards, flatter than the one engines know by that name.
+    "fork": {"shape": "polygon", "sides": "4", "distortion": "-0.2", "margin": "0.02,0"},
+    "subchart": {"shape": "tab"},
+}
+#: How the outline of a state is drawn, and its class.
+_STATES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "not_taken": ("dotted", {"penwidth": "1", "class": "off"}),
+    "not_reached": ("dashed", {"class": "open"}),
+    "paused": ("dashed", {"penwidth": "2.2", "class": "waits"}),
+    "stopped": ("", {"penwidth": "2.2", "class": "stop"}),
+    "failed": ("", {"penwidth": "1.6", "class": "failed"}),
+}
+
+
 def _node_look(node: GraphNode) -> dict[str, str]:
-    if node.state == "not_taken" or (node.kind == "folded" and node.state == "declared"):
-        return {"style": "rounded,filled,dotted", "penwidth": "1", "class": "off"}
     if node.kind == "note":
         return {"shape": "note", "style": "filled"}
-    if node.state == "not_reached":
-        return {"style": "rounded,filled,dashed", "class": "open"}
-    if node.state == "failed":
-        return {"penwidth": "1.6", "class": "failed"} | _shape(node)
-    if node.role is None:
-        return _shape(node)
-    look = _role_look(node.role)
+    state = node.state
+    if node.kind == "folded" and state == "declared":
+        state = "not_taken"  # it is not known, or not drawn, what it stands for
+    shape = dict(_SHAPES.get(node.kind, {}))
+    line, look = _STATES.get(state, ("", {}))
+    if line or shape:
+        style = ["filled"] if shape else ["rounded", "filled"]
+        shape["style"] = ",".join([*style, line] if line else style)
+    if look or node.role is None:
+        return {**shape, **look}
+    role = _role_look(node.role)
     if node.kind != "branch" and node.role == "a":
-        look["class"] = "a plain"  # done is the rule; only its outline is coloured
-    return look
-
-
-def _shape(node: GraphNode) -> dict[str, str]:
-    if node.kind == "decider":
-        return {"shape": "hexagon", "style": "filled", "margin": "0.04,0.05"}
-    return {}
+        role["class"] = "a plain"  # done is the rule; only its outline is coloured
+    return role
 
 
 def _role_look(role: Role) -> dict[str, str]:
@@ -180,21 +245,17 @@ def _role_look(role: Role) -> dict[str, str]:
 # --- edges -------------------------------------------------------------------------------------
 
 
-def _add_edge(
-    drawn: Any,
-    names: Mapping[str, str],
-    nodes: Mapping[str, GraphNode],
-    edge: GraphEdge,
-    lines: list[Line],
-) -> None:
-    attributes = _edge_look(edge, nodes[edge.target])
+def _edge(
+    edge: GraphEdge, target: GraphNode, lines: list[Line], layout: Mapping[str, str]
+) -> dict[str, Any]:
+    """Give the attributes of an edge; ``layout`` are those of how it is laid out."""
+    attributes: dict[str, Any] = {**_edge_look(edge, target), **layout}
     classes = [attributes.pop("class", ""), weights_of(lines)]
     if lines:
         attributes["label"] = _label([_beside(line.text) for line in lines], r"\l", last=True)
     if edge.default:
         attributes |= {"dir": "both", "arrowtail": "odot"}
-    named = " ".join(filter(None, classes))
-    drawn.edge(names[edge.source], names[edge.target], **attributes, **_if("class", named))
+    return attributes | _if("class", " ".join(filter(None, classes)))
 
 
 def _edge_look(edge: GraphEdge, target: GraphNode) -> dict[str, str]:

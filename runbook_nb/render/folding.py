@@ -1,23 +1,44 @@
 """Which nodes of a flowchart are drawn as one, so that a picture stays readable.
 
 Folding works on the data of a chart and says what it did; the chart itself keeps every node, so a
-list or a widget still has them all. Nothing that was taken is folded into something that was not.
+list or a widget still has them all. Nothing that was taken is folded into something that was not,
+but at the very end, and what failed, waits or stopped is the last to go. The same chart is always
+folded the same way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from runbook_nb._text import counted
-from runbook_nb._view import Graph, GraphEdge, GraphNode
+from runbook_nb._text import counted, listed
+from runbook_nb._view import (
+    Badge,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    Run,
+    State,
+)
+from runbook_nb.render.cells import runs_of
+from runbook_nb.render.merging import (
+    LEFT,
+    NOTABLE,
+    Frames,
+    degrees,
+    homes_of,
+    merged_graph,
+    plain_runs,
+)
 
-#: Branches of one decider before those not taken are drawn as one node.
+#: Branches of one stage before those alike are drawn as one node.
 MAX_BRANCHES: Final = 6
 #: Nodes a picture has at most.
 MAX_NODES: Final = 60
+#: Frames that lie in one another before what is deeper is folded.
+MAX_FRAMES: Final = 6
 
 
 def fold(graph: Graph) -> tuple[Graph, tuple[str, ...]]:
@@ -39,158 +60,315 @@ def fold(graph: Graph) -> tuple[Graph, tuple[str, ...]]:
     >>> edges = tuple(GraphEdge(source=str(n), target=str(n + 1), state="taken") for n in range(69))
     >>> folded, notes = fold(Graph(nodes=nodes, edges=edges))
     >>> [node.title for node in folded.nodes], notes
-    (['0', '68 stages', '69'], ('68 plain stages drawn as 1 node',))
+    (['0', '68 stages', '69'], ('3 of 70 nodes drawn: 68 plain stages as 1 node',))
     """
-    notes: list[str] = []
-    graph = _fold_branches(graph, notes)
-    if len(graph.nodes) > MAX_NODES:
-        graph = _fold_runs(graph, notes)
-    if len(graph.nodes) > MAX_NODES:
-        graph = _keep_control_flow(graph, notes)
-    if len(graph.nodes) > MAX_NODES:
-        graph = _cut(graph, notes)
-    return graph, tuple(notes)
+    folder = _Folder(graph)
+    folder.fold_branches()
+    for step in _STEPS:
+        step(folder)
+    return folder.graph, folder.notes
 
 
-def _fold_branches(graph: Graph, notes: list[str]) -> Graph:
-    """Draw the branches a decider did not take as one, where it has many; never its default."""
-    branches = {node.key for node in graph.nodes if node.kind == "branch"}
-    choices: dict[str, list[GraphEdge]] = {}
-    for edge in graph.edges:
-        if edge.target in branches:
-            choices.setdefault(edge.source, []).append(edge)
-    merged: dict[str, GraphNode] = {}
-    for decider, edges in choices.items():
-        left = [e.target for e in edges if e.state == "not_taken" and not e.default]
-        if len(edges) > MAX_BRANCHES and len(left) > 1:
-            words = f"{len(left)} branches not taken"
-            node = GraphNode(
-                key=f"{decider}~not_taken", title=words, kind="folded", state="not_taken"
-            )
-            merged.update(dict.fromkeys(left, node))
-            notes.append(f"{words} drawn as 1 node")
-    return _merge(graph, merged)
+class _Folder:
+    """A chart on its way to fewer nodes, with what was done to it."""
 
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.total = len(graph.nodes)
+        self.said: list[str] = []
+        self.apart: list[str] = []
+        #: Heads of folded frames.
+        self.closed: list[str] = []
+        #: Nodes that stand for a run: how many stages and charts each is of.
+        self.runs: dict[str, tuple[int, int]] = {}
+        #: What each node of the whole chart is drawn as; None where it is left out.
+        self.drawn_as: dict[str, str | None] = {node.key: node.key for node in graph.nodes}
+        #: How many nodes of the whole chart each drawn one stands for, where they are several.
+        self.stands_for: Counter[str] = Counter()
 
-def _fold_runs(graph: Graph, notes: list[str]) -> Graph:
-    """Draw each run of plain stages as one node that counts them."""
-    merged: dict[str, GraphNode] = {}
-    folded = 0
-    for run in _runs(graph):
-        if len(run) > 1:
+    @property
+    def too_large(self) -> bool:
+        return len(self.graph.nodes) > MAX_NODES
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        runs = [self.runs[node.key] for node in self.graph.nodes if node.key in self.runs]
+        stages, charts = (sum(counts) for counts in zip(*runs, strict=True)) if runs else (0, 0)
+        told = [counted(stages, "plain stage")] if stages else []
+        told += [f"{charts} of the charts"] if charts else []
+        said = [f"{' and '.join(told)} as {counted(len(runs), 'node')}"] if told else []
+        said += self.said
+        if not said:
+            return tuple(self.apart)
+        drawn = f"{len(self.graph.nodes)} of {self.total} nodes drawn"
+        heads = {node.key for node in self.graph.nodes}
+        one = next((key for key in self.closed if key in heads), None)
+        alone = f'; one alone: flowchart().inside("{one}")' if one is not None else ""
+        return (*self.apart, f"{drawn}: {', '.join(said)}{alone}")
+
+    def weight(self, key: str) -> int:
+        """Count the nodes that one stands for."""
+        return self.stands_for[key] or 1
+
+    def merge(self, merged: Mapping[str, GraphNode], closed: Collection[str] = ()) -> None:
+        """Put other nodes in the place of some, and remember how many they were.
+
+        ``closed`` are the frames that are drawn no more.
+        """
+        gone = {key: node.key for key, node in merged.items() if key != node.key}
+        for key, drawn in self.drawn_as.items():
+            self.drawn_as[key] = gone.get(drawn, drawn) if drawn is not None else None
+        sums: Counter[str] = Counter()
+        for key, into in gone.items():
+            sums[into] += self.weight(key)
+        known = {node.key for node in self.graph.nodes}
+        for into, times in sums.items():
+            self.stands_for[into] = times + (self.weight(into) if into in known else 0)
+        self.graph = merged_graph(self.graph, merged, closed)
+
+    # -- branches side by side -------------------------------------------------------------
+
+    def fold_branches(self) -> None:
+        """Draw the branches of one stage that are alike as one, where it has many.
+
+        Of a decider that is those it did not take, never its default; of a fork or selector all
+        that came to the same, if there is no more to be seen of them.
+        """
+        kinds = {node.key: node.kind for node in self.graph.nodes}
+        nodes = {node.key: node for node in self.graph.nodes}
+        heads = {group.key for group in self.graph.groups}
+        homes = homes_of(self.graph)
+        choices: dict[str, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            sides = kinds[edge.source] in ("fork", "selector")
+            if homes.get(edge.target) == edge.source if sides else kinds[edge.target] == "branch":
+                choices.setdefault(edge.source, []).append(edge)
+        merged: dict[str, GraphNode] = {}
+        for owner, edges in choices.items():
+            if len(edges) <= MAX_BRANCHES:
+                continue
+            alike: dict[State, list[str]] = {}
+            sides = kinds[owner] in ("fork", "selector")
+            for edge in edges:
+                target = nodes[edge.target]
+                plain = target.key not in heads and target.state not in ("declared", *NOTABLE)
+                if plain if sides else (edge.state == "not_taken" and not edge.default):
+                    alike.setdefault(target.state if sides else "not_taken", []).append(target.key)
+            for state, keys in alike.items():
+                if len(keys) > 1:
+                    words = f"{len(keys)} branches {_word(state, kinds[owner])}"
+                    key = f"{owner}~{state}" if sides else f"{owner}~not_taken"
+                    node = GraphNode(key=key, title=words, kind="folded", state=state)
+                    merged.update(dict.fromkeys(keys, node))
+                    self.apart.append(f"{words} drawn as 1 node")
+        self.merge(merged)
+
+    # -- charts ----------------------------------------------------------------------------
+
+    def fold_deep(self) -> None:
+        """Draw what lies deeper than frames can be told apart as one node."""
+        inside = Frames(self.graph, _telling)
+        self.fold_groups(
+            [key for key, depth in inside.depth.items() if depth > MAX_FRAMES],
+            f" deeper than {MAX_FRAMES} levels",
+        )
+
+    def fold_plain_charts(self) -> None:
+        """Draw charts in which nothing was decided as one node each, until the rest fits."""
+        self._fold_charts(least=0, most=1)
+
+    def fold_charts(self) -> None:
+        """Draw the other charts as one node each, until the rest fits."""
+        self._fold_charts(least=2, most=4)
+
+    def _fold_charts(self, *, least: int, most: int) -> None:
+        if not self.too_large:
+            return
+        frames = Frames(self.graph, _telling)
+        order = sorted(
+            (key for key, rank in frames.rank.items() if least <= rank <= most),
+            # Deep ones first, and of them the large ones; of equals those further down.
+            key=lambda k: (frames.rank[k], -frames.depth[k], -frames.size[k], -frames.place[k]),
+        )
+        left, chosen, last = len(self.graph.nodes), [], None
+        for key in order:
+            alike = frames.rank[key], frames.depth[key], frames.size[key]
+            if left <= MAX_NODES and alike != last:  # what is alike is drawn alike
+                break
+            left -= frames.close(key)
+            chosen.append(key)
+            last = alike
+        self.fold_groups(chosen, "")
+
+    def fold_groups(self, chosen: Iterable[str], why: str) -> None:
+        """Draw each of these frames as its head alone."""
+        keys = set(chosen)
+        if not keys:
+            return
+        frames = Frames(self.graph, _telling)
+        nodes = {node.key: node for node in self.graph.nodes}
+        held: dict[str, list[GraphNode]] = {}
+        closed: set[str] = set()
+        for group in self.graph.groups:
+            around = frames.outermost(group.key, keys)
+            if around is not None:
+                closed.add(group.key)
+                members = (nodes[m] for m in group.members if m != around)
+                held.setdefault(around, []).extend(members)
+        times: Counter[str] = Counter()
+        for edge in self.graph.edges:
+            times[edge.target] += edge.times
+        merged: dict[str, GraphNode] = {}
+        for head, inside in held.items():
+            node = self._closed(nodes[head], inside, times)
+            merged.update(dict.fromkeys([head, *(n.key for n in inside)], node))
+        self.merge(merged, closed)
+        self.closed += held
+        kinds = Counter(_FRAMED.get(nodes[head].kind, "chart") for head in held)
+        words = listed(counted(number, kind) for kind, number in sorted(kinds.items()))
+        self.said.append(f"{words}{why} folded")
+
+    def _closed(
+        self, head: GraphNode, inside: list[GraphNode], times: Mapping[str, int]
+    ) -> GraphNode:
+        """Say in the head of a frame what is no longer drawn."""
+        said: list[Run] = []
+        for node in inside:
+            badge = next((run for run in runs_of(node.title) if isinstance(run, Badge)), None)
+            if head.kind == "fan_out" and node.kind == "branch" and badge and times[node.key]:
+                said += [",", Badge(word=badge.word, count=times[node.key])]
+        states = Counter(node.state for node in inside if node.kind != "gap")
+        said += [f", {states[s]} {_INSIDE[s]} inside" for s in NOTABLE if states[s]]
+        number = sum(self.weight(node.key) for node in inside if node.kind != "gap")
+        said.append(f", {counted(number, 'node')} folded")
+        before = runs_of(head.second) if head.second else ()
+        if not before and isinstance(said[0], str):
+            said[0] = said[0].lstrip(", ")
+        waits = head.state == "ran" and states["paused"] > 0
+        return replace(head, second=(*before, *said), state="paused" if waits else head.state)
+
+    # -- stages ----------------------------------------------------------------------------
+
+    def fold_runs(self) -> None:
+        """Draw each run of plain stages, or of folded charts, as one node that counts them."""
+        if not self.too_large:
+            return
+        merged: dict[str, GraphNode] = {}
+        for run in plain_runs(self.graph):
+            if len(run) < 2:
+                continue
+            number = mounts = 0
+            for member in run:
+                if member.key in self.runs:
+                    stages, charts = self.runs[member.key]
+                elif member.kind in ("stage", "folded"):
+                    stages, charts = self.weight(member.key), 0
+                else:
+                    stages, charts = 0, 1
+                number, mounts = number + stages, mounts + charts
+            words = [counted(number, "stage")] if number else []
+            words += [counted(mounts, "chart")] if mounts else []
             node = GraphNode(
                 key=f"{run[0].key}~run",
-                title=counted(len(run), "stage"),
+                title=" and ".join(words),
                 kind="folded",
                 state=run[0].state,
             )
             merged.update({member.key: node for member in run})
-            folded += len(run)
-    if merged:
-        drawn = counted(len({node.key for node in merged.values()}), "node")
-        notes.append(f"{folded} plain stages drawn as {drawn}")
-    return _merge(graph, merged)
+            self.runs[node.key] = number, mounts
+        self.merge(merged)
 
+    def keep_control_flow(self) -> None:
+        """Leave out plain stages between other nodes: each joins the node it alone follows."""
+        if not self.too_large:
+            return
+        entering, _ = degrees(self.graph)
+        before = {edge.target: edge.source for edge in self.graph.edges}
+        nodes = {node.key: node for node in self.graph.nodes}
+        homes = homes_of(self.graph)
+        heads = {group.key for group in self.graph.groups}
+        merged: dict[str, GraphNode] = {}
+        for node in self.graph.nodes:
+            source = before.get(node.key, "")
+            plain = node.kind in _PLAIN and node.state not in NOTABLE and node.key not in heads
+            if not plain or entering[node.key] != 1 or node.key.endswith("~not_taken"):
+                continue
+            home = merged.get(source, nodes[source])
+            # What became of a stage must not be lost in a node of another fate.
+            if home.state == node.state and homes.get(home.key) == homes.get(node.key):
+                merged[node.key] = home
+        if merged:
+            self.merge(merged)
+            self.said.append(f"control flow only, {counted(len(merged), 'plain node')} left out")
 
-def _runs(graph: Graph) -> Iterator[list[GraphNode]]:
-    """Yield the longest runs of stages of one state that follow each other alone."""
-    nodes = {node.key: node for node in graph.nodes}
-    entering, leaving = _degrees(graph)
-    after = {edge.source: edge.target for edge in graph.edges}
-    frame = {member: group.key for group in graph.groups for member in group.members}
-
-    def plain(key: str) -> bool:
-        return nodes[key].kind == "stage" and nodes[key].state != "failed" and entering[key] == 1
-
-    def joined(key: str, following: str) -> bool:
-        return (
-            plain(key)
-            and plain(following)
-            and leaving[key] == 1
-            and leaving[following] == 1
-            and nodes[key].state == nodes[following].state
-            and frame.get(key) == frame.get(following)
+    def leave_untaken(self) -> None:
+        """Leave out what the deciders did not take."""
+        gone = {node.key for node in self.graph.nodes if node.state == "not_taken"}
+        if not self.too_large or not gone:
+            return
+        number = sum(map(self.weight, gone))
+        for key, drawn in self.drawn_as.items():
+            self.drawn_as[key] = None if drawn in gone else drawn
+        nodes = tuple(node for node in self.graph.nodes if node.key not in gone)
+        edges = (e for e in self.graph.edges if e.source not in gone and e.target not in gone)
+        groups = (
+            replace(group, members=tuple(m for m in group.members if m not in gone))
+            for group in self.graph.groups
+            if group.key not in gone
         )
+        self.graph = replace(self.graph, nodes=nodes, edges=tuple(edges), groups=tuple(groups))
+        self.said.append(f"{counted(number, 'node')} not taken left out")
 
-    begun: set[str] = set()
-    before = {edge.target: edge.source for edge in graph.edges}
-    for node in graph.nodes:
-        key = node.key
-        if key in begun or not plain(key) or leaving[key] != 1:
-            continue
-        if joined(before[key], key):
-            continue  # met again from where its run begins
-        run = [node]
-        while after[key] not in begun and joined(key, after[key]):
-            key = after[key]
-            run.append(nodes[key])
-        begun.update(member.key for member in run)
-        yield run
+    def cut(self) -> None:
+        """Keep the nodes a reader looks for first, and draw all others as one."""
+        if not self.too_large:
+            return
+        order = sorted(enumerate(self.graph.nodes), key=lambda pair: (_rank(pair[1]), pair[0]))
+        left = [node for _, node in order[MAX_NODES - 1 :]]
+        number = sum(self.weight(node.key) for node in left)
+        rest = GraphNode(key="~rest", title=f"{number} more nodes", kind="folded")
+        self.merge({node.key: rest for node in left})
+        self.said.append(f"{number} as 1 node")
 
 
-def _degrees(graph: Graph) -> tuple[Counter[str], Counter[str]]:
-    entering = Counter(edge.target for edge in graph.edges)
-    leaving = Counter(edge.source for edge in graph.edges)
-    return entering, leaving
+#: What is tried until a chart fits, from what loses least.
+_STEPS: Final = (
+    _Folder.fold_deep,
+    _Folder.fold_runs,
+    _Folder.fold_plain_charts,
+    _Folder.keep_control_flow,
+    _Folder.fold_charts,
+    _Folder.fold_runs,
+    _Folder.keep_control_flow,
+    _Folder.leave_untaken,
+    _Folder.fold_runs,
+    _Folder.cut,
+)
+#: Kinds of stages that no path hangs on.
+_PLAIN: Final = ("stage", "folded", "streaming", "pausable")
+_INSIDE: Final = {"failed": "failed", "paused": "waiting", "stopped": "stopped"}
+#: What is said to be folded, where that is no chart.
+_FRAMED: Final = {"fork": "fork", "selector": "selector", "fan_out": "fan-out"}
 
 
-def _keep_control_flow(graph: Graph, notes: list[str]) -> Graph:
-    """Leave out plain stages between other nodes: each joins the node it alone follows."""
-    entering, _ = _degrees(graph)
-    before = {edge.target: edge.source for edge in graph.edges}
-    nodes = {node.key: node for node in graph.nodes}
-    frame = {member: group.key for group in graph.groups for member in group.members}
-    merged: dict[str, GraphNode] = {}
-    for node in graph.nodes:
-        source = before.get(node.key, "")
-        plain = node.kind in ("stage", "folded") and node.state != "failed"
-        if not plain or entering[node.key] != 1 or node.key.endswith("~not_taken"):
-            continue
-        home = merged.get(source, nodes[source])
-        # What became of a stage must not be lost in a node of another fate.
-        if home.state == node.state and frame.get(home.key) == frame.get(node.key):
-            merged[node.key] = home
-    if merged:
-        notes.append(f"control flow only: {counted(len(merged), 'plain node')} left out")
-    return _merge(graph, merged)
+def _word(state: State, owner: str) -> str:
+    if state == "not_taken":
+        return "not selected" if owner == "selector" else "not taken"
+    return state.replace("_", " ")
 
 
-def _cut(graph: Graph, notes: list[str]) -> Graph:
-    """Keep the first nodes and draw all others as one that says how many they are."""
-    left = graph.nodes[MAX_NODES - 1 :]
-    words = f"{len(left)} more nodes, in the list"
-    rest = GraphNode(key="~rest", title=words, kind="folded", state="declared")
-    notes.append(f"{MAX_NODES - 1} of {len(graph.nodes)} nodes drawn")
-    return _merge(graph, {node.key: rest for node in left})
+def _rank(node: GraphNode) -> int:
+    """Say how soon a reader looks for a node."""
+    if node.state in NOTABLE:
+        return 0
+    return 2 if node.state in LEFT else 1
 
 
-def _merge(graph: Graph, merged: Mapping[str, GraphNode]) -> Graph:
-    """Put other nodes in the place of some; edges between merged nodes go, doubled ones join."""
-    if not merged:
-        return graph
-    nodes: dict[str, GraphNode] = {}
-    for node in graph.nodes:
-        kept = merged.get(node.key, node)
-        nodes.setdefault(kept.key, kept)
-    edges: dict[tuple[str, str], GraphEdge] = {}
-    for edge in graph.edges:
-        source = merged[edge.source].key if edge.source in merged else edge.source
-        target = merged[edge.target].key if edge.target in merged else edge.target
-        moved = (source, target) != (edge.source, edge.target)
-        if moved and source == target:
-            continue
-        known = edges.get((source, target))
-        if known is None or (known.state != "taken" and edge.state == "taken"):
-            into = target != edge.target
-            fresh = replace(edge, source=source, target=target)
-            edges[source, target] = replace(fresh, lines=(), role=None) if into else fresh
-    seen: set[str] = set()
-    groups = []
-    for group in graph.groups:
-        renamed = (merged[m].key if m in merged else m for m in group.members)
-        members = tuple(m for m in dict.fromkeys(renamed) if m not in seen)
-        seen.update(members)
-        groups.append(replace(group, members=members))
-    return replace(
-        graph, nodes=tuple(nodes.values()), edges=tuple(edges.values()), groups=tuple(groups)
-    )
+def _telling(node: GraphNode, head: str) -> int:
+    """Say how much a reader loses when a node goes: from one nobody came to, to one that failed."""
+    if node.state in NOTABLE:
+        return 4
+    if node.state in LEFT:
+        return 0
+    deciding = node.kind in ("decider", "selector", "fan_out") or node.role is not None
+    return 2 if deciding and (node.key != head or node.kind == "fan_out") else 1

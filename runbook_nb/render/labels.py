@@ -6,6 +6,7 @@ whole in the list beside the picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,6 +22,9 @@ TITLE_LINES: Final = 3
 TITLE_COLUMNS: Final = 28
 SECOND_COLUMNS: Final = 46
 NOTE_COLUMNS: Final = 20
+#: The same of what is no box, whose corners take room, and where a picture is too wide.
+CORNERED_COLUMNS: Final = 32
+NARROW_COLUMNS: Final = 20
 #: A condition is short by nature and gets more room than a sentence; a long one is cut.
 CONDITION_LINES: Final = 2
 CONDITION_ROOM: Final = 4
@@ -52,21 +56,32 @@ class Look:
         Whether the author's sentences are told.
     numbered : bool
         Whether edges carry only a number and the count, the rest being left to the list.
+    narrow : bool
+        Whether what stands in nodes is wrapped sooner.
     """
 
     wrap: int = WRAPS[0]
     sentences: bool = True
     numbered: bool = False
+    narrow: bool = False
 
 
 def most_branches(graph: Graph) -> int:
     """Count the ways out of the decider that has most."""
     deciders = {node.key for node in graph.nodes if node.kind == "decider"}
-    ways = [edge.source for edge in graph.edges if edge.source in deciders]
-    return max((ways.count(key) for key in deciders), default=0)
+    ways = Counter(edge.source for edge in graph.edges if edge.source in deciders)
+    return max(ways.values(), default=0)
 
 
-def node_lines(node: GraphNode) -> list[Line]:
+_COLUMNS: Final = {
+    "note": NOTE_COLUMNS,
+    "decider": CORNERED_COLUMNS,
+    "selector": CORNERED_COLUMNS,
+    "fork": CORNERED_COLUMNS,
+}
+
+
+def node_lines(node: GraphNode, look: Look | None = None) -> list[Line]:
     """Give the lines of a node: its name, then what is said under it.
 
     Examples
@@ -76,10 +91,15 @@ def node_lines(node: GraphNode) -> list[Line]:
     ['● protected']
     """
     strong: Weight = "plain" if node.state == "not_taken" else "strong"
-    title = [Line(text, strong) for text in _cut(_titled(node.title), TITLE_COLUMNS, TITLE_LINES)]
-    columns = NOTE_COLUMNS if node.kind == "note" else SECOND_COLUMNS
-    second = _cut(cell_text(node.second), columns, TITLE_LINES) if node.second else []
-    return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in second)]
+    narrow = look is not None and look.narrow
+    columns = NARROW_COLUMNS if narrow else TITLE_COLUMNS
+    title = [Line(text, strong) for text in _cut(_titled(node.title), columns, TITLE_LINES)]
+    columns = _COLUMNS.get(node.kind, SECOND_COLUMNS)
+    columns = min(columns, NARROW_COLUMNS) if narrow else columns
+    under: list[str] = []
+    for cell in (node.second, node.third):
+        under += _cut(cell_text(cell), columns, TITLE_LINES) if cell else []
+    return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in under)]
 
 
 def edge_lines(edge: GraphEdge, look: Look, number: int | None = None) -> list[Line]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from runbook_nb._view import Graph, GraphEdge, GraphNode
+from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphNode
 from runbook_nb.render.labels import Line, Look, edge_lines, node_lines
 
 _CLASSES: Final = {
@@ -20,7 +20,12 @@ _CLASSES: Final = {
     "declined": "stroke-dasharray:5 3",
     "open": "stroke-dasharray:5 3",
     "off": "stroke-dasharray:1 3",
+    "waits": "stroke-width:3px,stroke-dasharray:5 3",
+    "stop": "stroke-width:3px",
 }
+
+#: Frames nested deeper than this are not moved in any further.
+DEEPEST: Final = 12
 
 _REFERENCES: Final = {ord(char): f"#{ord(char)};" for char in "#<>&`\\"} | {ord('"'): "#quot;"}
 
@@ -46,9 +51,7 @@ def render_mermaid(graph: Graph, look: Look | None = None) -> str:
     nodes = {node.key: node for node in graph.nodes}
     lines = [f"flowchart {graph.direction}"]
     lines += [_node(names[n.key], n) for n in graph.nodes if n.key not in homes]
-    for place, group in enumerate(graph.groups, 1):
-        if not group.parent:
-            lines += _group(graph, place, names, nodes)
+    lines += _groups(graph, names, nodes)
     lines += [_edge(names, edge, look or Look()) for edge in graph.edges]
     used: dict[str, list[str]] = {}
     for node in graph.nodes:
@@ -60,34 +63,55 @@ def render_mermaid(graph: Graph, look: Look | None = None) -> str:
     return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
 
 
-def _group(
-    graph: Graph, place: int, names: dict[str, str], nodes: dict[str, GraphNode]
-) -> Iterator[str]:
-    group = graph.groups[place - 1]
-    yield f'subgraph g{place}[" "]'
-    for key in group.members:
-        yield f"  {_node(names[key], nodes[key])}"
-    for n, nested in enumerate(graph.groups, 1):
-        if nested.parent == group.key:
-            yield from (f"  {line}" for line in _group(graph, n, names, nodes))
-    yield "end"
+def _groups(graph: Graph, names: dict[str, str], nodes: dict[str, GraphNode]) -> Iterator[str]:
+    inside: dict[str, list[tuple[int, GraphGroup]]] = {}
+    for place, group in enumerate(graph.groups, 1):
+        inside.setdefault(group.parent, []).append((place, group))
+    # A stack of our own: frames may lie in one another deeper than Python's stack reaches.
+    around = [iter(inside.get("", ()))]
+    while around:
+        moved = "  " * min(len(around) - 1, DEEPEST)
+        found = next(around[-1], None)
+        if found is None:
+            around.pop()
+            if around:
+                yield f"{'  ' * min(len(around) - 1, DEEPEST)}end"
+            continue
+        place, group = found
+        yield f'{moved}subgraph g{place}[" "]'
+        for key in group.members:
+            yield f"{moved}  {_node(names[key], nodes[key])}"
+        around.append(iter(inside.get(group.key, ())))
+
+
+#: What a kind of stage stands between, where that is no rounded box.
+_BRACKETS: Final = {
+    "decider": ("{{", "}}"),
+    "selector": ("[/", "/]"),
+    "fork": ("[/", "\\]"),
+    "subchart": ("[", "]"),
+    "streaming": ("[\\", "\\]"),
+    "pausable": ("([", "])"),
+}
 
 
 def _node(name: str, node: GraphNode) -> str:
-    text = _text(node_lines(node))
-    if node.kind == "decider":
-        return f'{name}{{{{"{text}"}}}}'
+    left, right = _BRACKETS.get(node.kind, ("(", ")"))
     if node.role == "b" and node.state in ("ran", "declared"):
-        return f'{name}[["{text}"]]'
-    return f'{name}("{text}")'
+        left, right = "[[", "]]"
+    return f'{name}{left}"{_text(node_lines(node))}"{right}'
 
 
 def _class(node: GraphNode) -> str:
     if node.state == "not_taken" or (node.kind == "folded" and node.state == "declared"):
         return "off"
-    if node.state == "not_reached":
-        return "open"
+    if node.state in _STATES:
+        return _STATES[node.state]
     return node.role if node.role in _CLASSES else ""
+
+
+#: The class of a state, where it has one.
+_STATES: Final = {"not_reached": "open", "paused": "waits", "stopped": "stop"}
 
 
 def _edge(names: dict[str, str], edge: GraphEdge, look: Look) -> str:

@@ -1,4 +1,4 @@
-"""The stylesheet inside a picture: two files and the palette, scoped to the picture's own class."""
+"""The stylesheet inside a picture: its files and the palette, scoped to the picture's own class."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DARK: Final = TEXT_DARK | {
 }
 
 
-def style_for(root: str, theme: str) -> str:
+def style_for(root: str, theme: str, *, states: bool = False) -> str:
     """Give the stylesheet of one picture.
 
     Parameters
@@ -41,15 +41,19 @@ def style_for(root: str, theme: str) -> str:
         The class of the picture's root, on which every rule hangs.
     theme : {"auto", "light", "dark"}
         ``auto`` carries both and follows what the picture is embedded in.
+    states : bool
+        Whether it has a stage that waits, or that ended its chart on purpose.
 
     Examples
     --------
     >>> style_for("rb-0", "light").count("prefers-color-scheme"), len(style_for("x", "auto")) < 2700
     (0, True)
     """
-    lines, paint = _sheet("flow.css"), _sheet("flow_paint.css")
-    light = paint.safe_substitute(LIGHT, root=f".{root}")
-    dark = paint.safe_substitute(DARK, root=f".{root}")
+    lines, *sheets = map(_sheet, ("flow.css", "flow_paint.css", "flow_states.css")[: 2 + states])
+    light, dark = (
+        "".join(sheet.safe_substitute(colours, root=f".{root}") for sheet in sheets)
+        for colours in (LIGHT, DARK)
+    )
     painted = {
         "light": light,
         "dark": dark,

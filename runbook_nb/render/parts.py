@@ -28,6 +28,7 @@ from runbook_nb._view import (
 )
 from runbook_nb.render import cells, theme
 from runbook_nb.render.cells import dotted, run_text, runs_of, words
+from runbook_nb.render.shortening import DEEPEST, shortened
 from runbook_nb.settings import settings
 
 #: Rows that stand open; those behind them fold into one line that counts their outcomes.
@@ -43,8 +44,6 @@ ONE_LINE_SAID: Final = 12
 BAR_FROM: Final = 10
 #: Characters of a cut text that its tooltip still gives.
 TITLE_LENGTH: Final = 1000
-#: Steps nested deeper than this are not moved in any further.
-DEEPEST: Final = 12
 
 #: A no-break space in a text of one width, to set numbers right under each other.
 _FILL: Final = "\u00a0"
@@ -434,30 +433,36 @@ class Step:
     state: str
     role: str
     branch: bool
+    beside: bool = False
     inner: list[Step] = field(default_factory=list)
 
     @property
-    def runs(self) -> Iterator[tuple[bool, int, list[Step]]]:
-        """Give the steps inside, those that are counted apart from those that are branches."""
+    def listed(self) -> str:
+        """Say what list it stands in: of ``branches``, of steps side by side, or counted."""
+        return "branches" if self.branch else "sides" if self.beside else "steps"
+
+    @property
+    def runs(self) -> Iterator[tuple[str, int, list[Step]]]:
+        """Give the steps inside, those that are counted apart from those that are not."""
         return grouped(self.inner)
 
 
-def grouped(steps: list[Step]) -> Iterator[tuple[bool, int, list[Step]]]:
-    """Yield runs of like steps: whether they are branches, the number of the first, the steps."""
+def grouped(steps: list[Step]) -> Iterator[tuple[str, int, list[Step]]]:
+    """Yield runs of like steps: what list they stand in, the number of the first, the steps."""
     counted, start = 1, 0
     for place in range(1, len(steps) + 1):
-        if place == len(steps) or steps[place].branch != steps[start].branch:
+        if place == len(steps) or steps[place].listed != steps[start].listed:
             run = steps[start:place]
-            yield run[0].branch, counted, run
-            counted += 0 if run[0].branch else len(run)
+            yield run[0].listed, counted, run
+            counted += len(run) if run[0].listed == "steps" else 0
             start = place
 
 
 def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     """Make an outline ready: its picture when there is one, then the same steps as a list."""
-    shown = flow.lines[: cells.MAX_STEPS]
+    shown, folded = shortened(flow.lines)
     declared = bool(shown) and all(line.state == "declared" for line in shown)
-    branches = any(_is_badge(line.cells[0]) for line in shown if line.cells)
+    branches = any(_is_badge(line.cells[0]) for line in flow.lines if line.cells)
     summary = words(flow.summary)
     picture = None
     if drawing is not None and getattr(drawing, "uri", None):
@@ -475,7 +480,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
         "count": f"{number(len(flow.lines))} {'line' if len(flow.lines) == 1 else 'lines'}",
         # Where a picture was asked for, its own text says it, or the caption in its place.
         "summary": "" if drawing else summary,
-        "cap": cells.cap(len(shown), len(flow.lines), "steps shown"),
+        "cap": cells.cap_of_steps(len(shown), len(flow.lines), "steps shown", folded),
         "open": main,
         "tree": list(grouped(_tree(shown))),
         "notes": [note for note in map(words, flow.notes) if note],
@@ -502,6 +507,7 @@ def _tree(lines: Sequence[FlowLine]) -> list[Step]:
             state=cells.state_word(line),
             role=line.state,
             branch=badge is not None or cells.is_blank(name),
+            beside=line.beside,
         )
         while above and above[-1][0] >= depth:
             above.pop()

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 from typing import Final
 
-from runbook_nb._text import clip, counted, visible
+from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot
 from runbook_nb.render.folding import fold
@@ -117,7 +118,9 @@ def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
         graph = replace(graph, direction="TB")
     for wrap in WRAPS[many:]:
         yield graph, Look(wrap=wrap), ""
-    narrow = Look(wrap=WRAPS[-1], sentences=False)
+    if any(node.kind in ("fork", "selector") for node in graph.nodes):  # side by side
+        yield graph, Look(wrap=WRAPS[-1], narrow=True), ""
+    narrow = Look(wrap=WRAPS[-1], sentences=False, narrow=True)
     if any(line.kind == "label" for edge in graph.edges for line in edge.lines):
         yield graph, narrow, "too wide for the author's sentences, which are left out"
     if any(edge.state == "taken" and edge.lines for edge in graph.edges):
@@ -173,11 +176,13 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{root}" role="img" width="{width}" '
         f'height="{height}" viewBox="{parts.box}"><title>Flowchart</title>'
         f"<desc>{escape(alt, quote=False)}</desc>"
-        f"<style>{_style(root, settings.theme)}</style>{parts.body}</svg>"
+        f"<style>{_style(root, settings.theme, bool(_STATES.search(parts.body)))}</style>"
+        f"{parts.body}</svg>"
     )
     size = len(svg.encode("utf-8", "replace"))
     if size > MAX_BYTES:
-        words = f"no picture: it has {size // 1024} kB, more than {MAX_BYTES // 1024} kB"
+        kept = "the list tells the same, and .mermaid can be drawn elsewhere"
+        words = f"no picture: it has {size // 1024} kB, more than {MAX_BYTES // 1024} kB; {kept}"
         return Drawing(alt=alt, note=words)
     encoded = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     return Drawing(
@@ -190,14 +195,38 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
     )
 
 
+#: A stage whose state has colours of its own.
+_STATES: Final = re.compile(r'<g class="node[^"]*\b(?:waits|stop)\b')
+
+
 @lru_cache(maxsize=KEPT)
-def _style(root: str, theme: str) -> str:
-    return escape(style_for(root, theme), quote=False)
+def _style(root: str, theme: str, states: bool) -> str:
+    return escape(style_for(root, theme, states=states), quote=False)
 
 
 def _alt(flow: Flow) -> str:
     """Say what happened; before a run, what there is."""
     summary = visible(flow.summary)
     if not summary and flow.graph is not None:
-        summary = f"a procedure of {counted(len(flow.graph.nodes), 'step')}"
+        kinds: Counter[str] = Counter(node.kind for node in flow.graph.nodes)
+        verdicts = kinds.pop("branch", 0)
+        stages = counted(sum(kinds.values()), "stage")
+        told = [counted(kinds[kind], words) for kind, words in _TOLD if kinds[kind]]
+        if verdicts:
+            told[-1:] = [
+                f"{one} with {counted(verdicts, 'branch', 'branches')}" for one in told[-1:]
+            ]
+        summary = f"a procedure of {stages}{': ' if told else ''}{listed(told)}"
     return clip(summary, MAX_ALT)
+
+
+#: What is counted of a procedure that has not run.
+_TOLD: Final = (
+    ("fan_out", "fan-out"),
+    ("fork", "fork"),
+    ("selector", "selector"),
+    ("subchart", "inner chart"),
+    ("pausable", "question"),
+    ("streaming", "stream"),
+    ("decider", "decider"),
+)

@@ -13,6 +13,7 @@ from runbook_nb._view import Card, Cell, Facts, Flow, Part, Prose, Section, Tabl
 from runbook_nb.render import cells
 from runbook_nb.render.cells import cell_text, dotted, fit, packed, pad, width, words, wrap
 from runbook_nb.render.grid import GAP, OUTLINE_GAP, grid
+from runbook_nb.render.shortening import DEEPEST, shortened
 from runbook_nb.settings import settings
 
 #: Width of every line.
@@ -23,8 +24,6 @@ INDENT: Final = 2
 NAME_COLUMNS: Final = 48
 #: Terms wider than this stand on a line of their own, above what is said of them.
 TERM_COLUMNS: Final = 34
-#: Steps nested deeper than this are not moved in any further.
-DEEPEST: Final = 12
 
 
 def render_text(card: Card) -> str:
@@ -237,7 +236,7 @@ def flow_lines(flow: Flow, columns: int) -> tuple[list[str], list[str]]:
     """
     if not flow.lines:
         return wrap(words(flow.summary) or "no steps", columns), []
-    shown = flow.lines[: cells.MAX_STEPS]
+    shown, folded = shortened(flow.lines)
     right = _number_columns([line.cells for line in shown])
     rows = [list(map(cell_text, line.cells)) for line in shown]
     for row, line in zip(rows, shown, strict=True):
@@ -253,7 +252,7 @@ def flow_lines(flow: Flow, columns: int) -> tuple[list[str], list[str]]:
         first_gap=OUTLINE_GAP,
     )
     return laid.lines, [
-        cells.cap(len(shown), len(flow.lines), "steps"),
+        cells.cap_of_steps(len(shown), len(flow.lines), "steps", folded),
         cells.cap(laid.columns, max(map(len, rows)), "columns"),
     ]
 

@@ -160,6 +160,7 @@ _STYLES: Final = {
     "key": f"margin:0 0 8px;font-size:12px;line-height:18px;opacity:{DIM}",
     "steps": "list-style:decimal;margin:0;padding:0 0 0 24px",
     "branches": f"{_PLAIN_LIST};padding:0 0 0 2px",
+    "sides": "list-style:disc;margin:0;padding:0 0 0 24px",
     "step": "margin:0;padding:2px 0",
 }
 #: Inline styles by what they are on. None has a sign in it that would have to be escaped.

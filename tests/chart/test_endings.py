@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -287,6 +288,34 @@ def test_an_interrupt_that_a_stage_catches_still_pauses(form, mode):
     assert run.status == "paused"
     assert run.state == {}
     assert [row.type for row in run.walk] == ["stage", "pause"]
+
+
+def ask_and_go_on(scope):
+    for key in ("restart", "delete"):
+        with contextlib.suppress(Exception):
+            scope[key] = interrupt(scope, f"{key}?")
+
+
+async def ask_in_a_group(scope):
+    async def ask(key):
+        scope[key] = interrupt(scope, f"{key}?")
+
+    async with asyncio.TaskGroup() as group:
+        for key in ("restart", "delete"):
+            group.create_task(ask(key))
+
+
+@pytest.mark.parametrize("stage", [ask_and_go_on, ask_in_a_group])
+def test_an_answer_goes_to_the_question_that_was_shown(stage):
+    chart = chart_of(stage)
+    run = chart.run_sync()
+    answers = {"restart?": "yes", "delete?": "no"}
+    asked = []
+    while run.status == "paused":
+        asked.append(run.pause["reason"])
+        run = chart.resume_sync(run.checkpoint, answers[asked[-1]])
+    assert asked == ["restart?", "delete?"]
+    assert run.state == {"restart": "yes", "delete": "no"}
 
 
 def test_a_pause_of_an_inner_procedure_pauses_the_outer_run_and_leaves_as_itself():

@@ -6,6 +6,8 @@ the functions gives the same record; and where a run pauses makes no difference 
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
 import os
 import subprocess
@@ -14,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import drawn_charts
 import pytest
 from drawn_charts import (
     ENDING,
@@ -39,9 +42,27 @@ from runbook_nb.record.log import FanOut
 from runbook_nb.record.narrative import condition_words
 from runbook_nb.record.slots import Slots, slot_of
 
-ANY = charts((*ORDINARY, *ENDING), asks=2)
+
+
+def _as_it_is(self: Any, printer: Any, cycle: bool) -> None:
+    printer.text(repr(self))
+
+
+# Left to itself, what prints a chart that breaks a law tries every way to lay it out.
+for _one in list(vars(drawn_charts).values()):
+    if isinstance(_one, type) and dataclasses.is_dataclass(_one):
+        _one._repr_pretty_ = _as_it_is  # type: ignore[union-attr]
+
+
+@st.composite
+def apart(draw: Any, drawn: Any) -> Any:
+    """Draw a chart that is printed as it is, not as the calls that drew it."""
+    return copy.deepcopy(draw(drawn))
+
+
+ANY = apart(charts((*ORDINARY, *ENDING), asks=2))
 #: Whatever the order in which things come to pass, the same comes of them.
-SURE = charts(ORDINARY, asks=2, fail_fast=False)
+SURE = apart(charts(ORDINARY, asks=2, fail_fast=False))
 
 
 def held(examples: int) -> settings:
@@ -328,7 +349,7 @@ def slots_of(run: Any) -> Counter[str]:
     return Counter(repr((fan.stage, plain(Slots(fan)))) for fan in fans_of(run))
 
 
-@given(charts(asks=2))
+@given(apart(charts(asks=2)))
 @held(80)
 def test_pausing_anywhere_and_going_on_elsewhere_comes_to_the_same(spec):
     hold_the_law_of_pausing(spec)
@@ -340,7 +361,7 @@ def test_pausing_comes_to_the_same_also_where_stages_fail_and_stop(spec):
     hold_the_law_of_pausing(spec)
 
 
-@given(charts(asks=1, retries=False), st.lists(st.integers(0, 3), min_size=1, max_size=4))
+@given(apart(charts(asks=1, retries=False)), st.lists(st.integers(0, 3), min_size=1, max_size=4))
 @held(40)
 def test_pausing_comes_to_the_same_in_whatever_form_the_functions_are(spec, turns):
     hold_the_law_of_pausing(spec, worlds=lambda: World("async", tuple(turns)))

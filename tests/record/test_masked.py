@@ -189,6 +189,33 @@ def test_what_was_hidden_is_shown_as_hidden_and_cannot_be_unhidden():
     assert "secret" not in str(read) + repr(read.commits[1].to_dict()) + read.to_markdown()
 
 
+def merging(*, kept=False):
+    """Mount a chart in a branch of a fork: what it gives is hidden, and comes out by name."""
+
+    def begin(scope):
+        scope.set("token", "t0p-s3cret", secret=True)
+        scope["answer"] = ["old"] if kept else None
+
+    inner = rb.flow_chart("inner", lambda s: s.set("found", [s["token"]]), id="find").build()
+    return (
+        rb.flow_chart("outer", begin, id="begin")
+        .add_fork("Ask", id="ask", merge="keys")
+        .branch("a", inner, inputs={"token": "token"}, outputs={"answer": "found"})
+        .branch("b", lambda scope: scope.set("other", 1))
+        .end()
+        .build()
+    )
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_was_merged_from_one_branch_is_not_said_to_come_from_others(kept):
+    run = merging(kept=kept).run_sync()
+    why, read = run.why("answer"), rb.load_recording(run.recording().to_json()).why("answer")
+    assert str(read) == str(why)
+    assert "merged from a" in str(read)
+    assert " b " not in str(read)
+
+
 def test_without_a_policy_nothing_is_marked():
     run = rotating().run_sync()
     read = rb.load_recording(run.recording())

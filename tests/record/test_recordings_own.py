@@ -89,7 +89,21 @@ def own_row(recording):
     return row["data"]
 
 
-def same_run(copy, run):
+def open_part(commit, hidden):
+    """Give a commit without the hidden keys.
+
+    Whether a hidden value was written over an equal one cannot be known from a copy.
+    """
+    facts = commit.to_dict()
+    for name in ("overwrite", "updates"):
+        facts[name] = {k: v for k, v in facts[name].items() if k not in hidden}
+    for name in ("trace", "redactedPaths"):
+        rows = facts.get(name, [])
+        facts[name] = [r for r in rows if (r["path"] if isinstance(r, dict) else r) not in hidden]
+    return facts
+
+
+def same_run(copy, run, hidden=()):
     """Every view of a copy is that of the run."""
     assert copy.walk == run.walk
     assert copy.structure.to_dict() == run.structure.to_dict()
@@ -99,7 +113,11 @@ def same_run(copy, run):
     assert copy.result == run.result
     assert copy.output == run.output
     assert (copy.error, copy.pause, copy.ended_at) == (run.error, run.pause, run.ended_at)
-    assert list(copy.commits.whole()) == list(run.commits.whole())
+    if hidden:
+        whole = [[open_part(c, hidden) for c in one.commits.whole()] for one in (copy, run)]
+        assert whole[0] == whole[1]
+    else:
+        assert list(copy.commits.whole()) == list(run.commits.whole())
     theirs = [made.decision.to_dict() for made in copy.decisions]
     assert theirs == [made.decision.to_dict() for made in run.decisions]
     assert [d[1:] for d in copy.decisions] == [d[1:] for d in run.decisions]
@@ -486,7 +504,7 @@ def charts(draw):
 def test_any_run_is_read_back_exactly_and_its_published_parts_say_the_same(chart, hide):
     run = run_of(chart, redact={"keys": ["b"]} if hide else None)
     recording = run.recording()
-    same_run(rb.load_recording(recording.to_json()), run)
+    same_run(rb.load_recording(recording.to_json()), run, ("b",) if hide else ())
     read = rb.load_recording(copy.deepcopy(without_own(recording)))
     assert read.steps_executed == run.steps_executed
     assert [r.runtime_stage_id for r in read.walk if r.type == "stage"] == [

@@ -368,7 +368,7 @@ def test_each_end_is_called_by_its_name():
     assert [(s.kind, s.place, s.value, s.sentence) for s in why.sources] == [
         ("absent", "never", None, "never: nobody had written it"),
         ("initial", "seeded", 7, "the state the run began with, seeded"),
-        ("args", "", {"n": 2}, "the run's input"),
+        ("args", "n", 2, "the run's input, n"),
     ]
     own = made.why("y").sources[0]
     assert (own.kind, own.stage, own.times) == ("own", "S1", 1)
@@ -689,6 +689,32 @@ def test_what_follows_a_loop_does_not_rest_on_going_back():
     assert links(made.why("z")) == [("after#9 z", "own", "", "own after")] or (
         [link[1] for link in links(made.why("z"))] == ["own"]
     )
+
+
+def test_going_back_for_no_reason_but_the_chart_is_told_without_one():
+    def count(scope):
+        scope["n"] = scope["n"] + 1
+        if scope["n"] > 2:
+            scope.stop()
+
+    made = (
+        flow_chart("c", lambda s: s.set("n", 0), id="seed")
+        .add_function("Count", count, id="count")
+        .loop_to("count")
+        .build()
+        .run_sync()
+    )
+    assert links(made.why("n")) == [
+        ("count#3 n", "read", "n", "count#2 n"),
+        ("count#3 n", "looped", "", "count#2 loop"),
+        ("count#2 n", "read", "n", "count#1 n"),
+        ("count#2 n", "looped", "", "count#1 loop"),
+        ("count#2 loop", "looped", "", "count#1 loop"),
+        ("count#1 n", "read", "n", "seed#0 n"),
+        ("seed#0 n", "own", "", "own seed"),
+    ]
+    assert "—" not in str(made.why("n"))
+    assert "—" not in str(linear(lambda s: s.set("x", s.args), args={"a": 1, "b": 2}).why("x"))
 
 
 def test_a_loop_costs_no_more_than_its_passes():
@@ -1282,3 +1308,21 @@ def test_two_traces_of_the_same_run_are_the_same_to_the_byte():
     one, other = run().why("verdicts"), run().why("verdicts")
     assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
     assert str(one) == str(other)
+
+
+def test_a_key_is_merged_from_the_branch_that_ended_well():
+    def fail(scope):
+        scope["k"] = 1
+        raise ValueError("no")
+
+    chart = (
+        flow_chart("c", lambda scope: None, id="begin")
+        .add_fork("Ask", id="ask", merge="keys")
+        .branch("bad", fail)
+        .branch("good", lambda scope: scope.set("k", 1))
+        .end()
+        .build()
+    )
+    told = str(chart.run_sync().why("k"))
+    assert "merged from good" in told
+    assert "bad" not in told

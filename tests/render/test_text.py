@@ -282,10 +282,20 @@ def test_an_outline_without_steps_is_its_summary():
 
 
 def test_a_long_outline_is_capped_and_says_so():
-    lines = tuple(FlowLine(depth=0, cells=(f"stage {n}",)) for n in range(MAX_STEPS + 5))
+    lines = tuple(FlowLine(depth=0, cells=(f"s {n}", f"x {n}")) for n in range(MAX_STEPS + 5))
     shown = body(Flow(lines=lines))
-    assert shown[0] == f"{MAX_STEPS} of {MAX_STEPS + 5} steps"
+    assert shown[0] == f"{MAX_STEPS} of {MAX_STEPS + 5} steps: 5 left out"
     assert len(shown) == MAX_STEPS + 1
+
+
+def test_a_run_of_plain_steps_in_a_long_outline_is_told_as_one():
+    lines = tuple(FlowLine(depth=0, cells=(f"stage {n}",)) for n in range(MAX_STEPS + 5))
+    assert body(Flow(lines=lines)) == [
+        f"3 of {MAX_STEPS + 5} steps: {MAX_STEPS + 3} plain stages as 1 line",
+        "  stage 0",
+        f"  {MAX_STEPS + 3} stages",
+        f"  stage {MAX_STEPS + 4}",
+    ]
 
 
 def test_an_outline_whose_columns_have_no_room_says_so():

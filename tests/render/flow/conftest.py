@@ -1,5 +1,7 @@
 """Procedures the drawings are tried on, and what of a drawing can be compared over engines."""
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -12,6 +14,9 @@ from runbook_nb.render import svg
 from runbook_nb.render.layouts import ENGINES
 from runbook_nb.rules import Default, Rule, RuleSet
 from runbook_nb.settings import settings
+
+# The charts of every kind stand beside the tests of the record.
+sys.path.insert(0, str(Path(__file__).parents[2] / "record"))
 
 SVG = "{http://www.w3.org/2000/svg}"
 

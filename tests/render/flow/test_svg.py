@@ -296,13 +296,14 @@ def test_a_picture_over_the_size_is_not_given_and_that_is_said(pure, small, tool
     drawing = draw(tools.flow(small))
     assert drawing.uri is None
     assert drawing.svg is None
-    assert re.fullmatch(r"no picture: it has \d+ kB, more than 2 kB", drawing.note)
+    told = "the list tells the same, and .mermaid can be drawn elsewhere"
+    assert re.fullmatch(rf"no picture: it has \d+ kB, more than 2 kB; {told}", drawing.note)
     assert drawing.alt
 
 
 def test_folding_is_said_beside_the_picture(pure, tools):
     drawing = draw(tools.chain(*(f"s{n}" for n in range(80))))
-    assert drawing.note == "78 plain stages drawn as 1 node"
+    assert drawing.note == "3 of 80 nodes drawn: 78 plain stages as 1 node"
     assert len(drawing.svg) < 8_000
 
 
