@@ -5,7 +5,6 @@ import re
 import sys
 from html import unescape
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from kind_charts import (
@@ -400,19 +399,17 @@ def test_drawing_never_depends_on_who_asks(pure):
     assert draw(one.flowchart().flow).svg == draw(two.flowchart().flow).svg
 
 
-def test_a_chain_four_times_as_long_takes_no_more_than_its_share(pure):
+def test_a_chain_four_times_as_long_costs_no_more_than_its_share(pure, calls_of):
     """Linear would be four; what grows with the square would be sixteen."""
 
-    def seconds(length):
+    def calls(length):
         walk = run(chain(length)).walk
-        begun = perf_counter()
-        walk.flowchart().drawing, render_text(walk.view()), render_html(walk.view())
-        return perf_counter() - begun
+        return calls_of(
+            lambda: (walk.flowchart().drawing, render_text(walk.view()), render_html(walk.view()))
+        )
 
-    seconds(100)  # what is loaded once
-    short, long = (min(seconds(length) for _ in range(3)) for length in (1000, 4000))
-    assert long < 12 * short
-    assert long < 20
+    calls(100)  # what is loaded once
+    assert calls(2000) < 6 * calls(500)
 
 
 # --- nothing foreign ----------------------------------------------------------------------------
