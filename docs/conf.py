@@ -27,6 +27,9 @@ myst_heading_anchors = 3
 
 # A name in single backticks, as docstrings have it, is a reference where it can be one.
 default_role = "py:obj"
+# Attributes that are listed for a class are looked up as references too, by their bare name; that
+# several classes have a `kind` is no fault of a page.
+suppress_warnings = ["ref.python"]
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -24,6 +24,9 @@ Steps = Generator[Any, Any, Any]
 
 _START: Final = object()
 
+#: Why a branch that waits for an answer has no value yet.
+PAUSED_NOTE: Final = "the run paused while it ran"
+
 
 def ending_of(error: BaseException) -> BaseException | None:
     """Give what makes an error end the whole run: the error itself, or a member of its group.
@@ -74,7 +77,7 @@ def why_not_reached(ending: BaseException) -> str:
     if isinstance(ending, CheckpointError):
         return "a question that cannot be written ended the run while it ran"
     if status_of(ending) == "paused":
-        return "the run paused while it ran"
+        return PAUSED_NOTE
     if isinstance(ending, RunSignal) and not isinstance(ending, RunCancelled):
         return "a signal ended the run while it ran"
     return "the run was stopped while it ran"

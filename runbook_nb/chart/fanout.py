@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb.chart.endings import Steps, drive, ending_of, why_not_reached
+from runbook_nb._text import MISSING
+from runbook_nb.chart.endings import PAUSED_NOTE, Steps, drive, ending_of, why_not_reached
 from runbook_nb.chart.model import (
     MAX_NESTING,
     Chart,
@@ -104,6 +105,13 @@ def go_on_branches(
     if any(not 0 <= index < len(fan) or fan.shape(index) is None for index in pending):
         raise CheckpointError(
             f"the checkpoint names branches of {plan.ref.name!r} that never began",
+            code="bad_checkpoint",
+            where="place",
+        )
+    waiting = {index for index, note in fan.notes.items() if note == PAUSED_NOTE}
+    if waiting != set(pending):
+        raise CheckpointError(
+            f"the checkpoint leaves out branches of {plan.ref.name!r} that wait, or names others",
             code="bad_checkpoint",
             where="place",
         )
@@ -234,17 +242,24 @@ def _merged(
 
 
 def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
-    writers: dict[str, Any] = {}
+    writers: dict[str, Any] = {} if fan.into is None else {fan.into: "into"}
     written: dict[str, Any] = {}
     for index, shape in fan.begun():
         if fan.statuses[index] != OK:
             continue
         facts = facts_of(fan.log, shape)
-        for key, value in state_after(facts, fan.values, fan.offsets[index]).items():
+        state = state_after(facts, fan.values, fan.offsets[index])
+        for key in dict.fromkeys(event.code.key or "" for event in facts.changes):
+            value = state.get(key, MISSING)  # missing: the branch took the key away
+            if value is MISSING and (key not in frame.state or written.get(key) is MISSING):
+                continue
             if key in writers:
                 raise ChartError(
                     f"branches {writers[key]!r} and {fan.items[index]!r} of {plan.ref.name!r} "
-                    f"both wrote {key!r}",
+                    f"both changed {key!r}"
+                    if writers[key] != "into"
+                    else f"branch {fan.items[index]!r} of {plan.ref.name!r} wrote {key!r}, where "
+                    "its slots go",
                     where=plan.ref.id,
                     code="merge_conflict",
                     fix="let them write different keys, or give merge=function(scope, slots)",
@@ -252,7 +267,11 @@ def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
             writers[key] = fan.items[index]
             written[key] = value
     scope = Scope(frame, plan)
-    scope.update(written)
+    for key, value in written.items():
+        if value is MISSING:
+            scope.delete(key)
+        else:
+            scope[key] = value
     scope.close()
 
 

@@ -132,6 +132,8 @@ def reenter(
         )
         outer.append(level)
         level = Level(inner, inner_frame(frame, plan, state, FrozenDict(args or {})))
+    if place.kind != "branches":
+        _check_asked(execution.log, level)
     if place.kind == "question":
         stage = level.taken.stage
         if not isinstance(stage, PausableStage):
@@ -153,6 +155,27 @@ def _stage_at(plan: ChartPlan, at: int, route: str | None) -> StagePlan:
     if route not in stage.branches:
         raise _damaged(f"stage {stage.ref.name!r} has no branch {route!r}")
     return stage.branches[route]
+
+
+def _check_asked(log: Log, level: Level) -> None:
+    """See that the stage that gets the answer is the one that asked.
+
+    The structure of a run does not tell: a chart may be made while running, by other code now.
+    """
+    ref = level.taken.ref
+    asked = next(
+        (
+            code.stage
+            for code in (log.codes[number] for number in reversed(level.frame.track.codes))
+            if code.kind == "pause"
+        ),
+        None,
+    )
+    if asked is None or (asked.key, asked.kind) != (ref.key, ref.kind):
+        raise _damaged(
+            f"the question was asked by {'no stage' if asked is None else repr(asked.key)}, "
+            f"and stage {ref.key!r} stands there"
+        )
 
 
 def _damaged(why: str) -> CheckpointError:

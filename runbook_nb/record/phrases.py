@@ -214,7 +214,7 @@ class Teller:
         overlay, key = self.overlay, node.key
         if overlay is None:
             attempts = node.detail.get("retry")
-            if attempts and attempts > 1:
+            if isinstance(attempts, int) and attempts > 1:
                 yield f"up to {attempts} attempts"
             if listed:
                 for target in self._back.get(key, ()):

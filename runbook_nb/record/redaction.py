@@ -74,9 +74,8 @@ class RedactionReport(Immutable, Renderable):
     ----------
     procedure : str
         The procedure's name.
-    state : {"hidden", "absent", "unredacted", "recorded"}
-        Whether views hide something, have no policy to go by, were asked not to hide, or show
-        what was recorded under a policy that is not carried.
+    state : {"hidden", "absent", "unredacted"}
+        Whether views hide something, have no policy to go by, or were asked not to hide.
     entries : tuple of RedactionEntry
         Every part of the policy, and every key that a stage marked.
     hidden_keys : tuple of str
@@ -175,7 +174,6 @@ class RedactionReport(Immutable, Renderable):
 _NOTHING: Final = {
     "absent": "no policy: nothing is hidden, and nothing was marked as secret",
     "unredacted": "nothing is hidden in this view: it was asked for unredacted",
-    "recorded": "recorded under a policy: what it hid is not in here, and it is not carried",
 }
 
 
@@ -212,8 +210,6 @@ def report_of(run: Run, *, unredacted: bool = False) -> RedactionReport:
     if unredacted or not redactor.active:
         state = "unredacted" if unredacted else "absent"
         return RedactionReport(procedure=run.name, state=state)
-    if run.policy is None and not marked:
-        return RedactionReport(procedure=run.name, state="recorded")
     counters = list(_counters(policy, marked))
     copies = _Copies.of(redactor)
     names: dict[str, None] = {}

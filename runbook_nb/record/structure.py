@@ -177,7 +177,14 @@ class Structure(Immutable, Renderable):
 
     def out_of(self, key: str) -> Iterator[StructureEdge]:
         """Yield the edges that leave a node."""
-        return (edge for edge in self.edges if edge.source == key)
+        return iter(self._leaving.get(key, ()))
+
+    @cached_property
+    def _leaving(self) -> dict[str, list[StructureEdge]]:
+        found: dict[str, list[StructureEdge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return found
 
     def frames(self) -> dict[str, str]:
         """Give the stage whose chart each node lies in, the innermost one; others have none."""

@@ -77,6 +77,8 @@ class _Folder:
         self.total = len(graph.nodes)
         self.said: list[str] = []
         self.apart: list[str] = []
+        #: Nodes that took in plain ones between them and others, and how many.
+        self.absorbed: Counter[str] = Counter()
         #: Heads of folded frames.
         self.closed: list[str] = []
         #: Nodes that stand for a run: how many stages and charts each is of.
@@ -92,19 +94,22 @@ class _Folder:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        drawn, heads = {node.key for node in self.graph.nodes}, set(self.closed)
         runs = [self.runs[node.key] for node in self.graph.nodes if node.key in self.runs]
         stages, charts = (sum(counts) for counts in zip(*runs, strict=True)) if runs else (0, 0)
         told = [counted(stages, "plain stage")] if stages else []
         told += [f"{charts} of the charts"] if charts else []
         said = [f"{' and '.join(told)} as {counted(len(runs), 'node')}"] if told else []
+        left_out = sum(n for key, n in self.absorbed.items() if key in drawn and key not in heads)
+        if left_out:
+            said.append(f"control flow only, {counted(left_out, 'plain node')} left out")
         said += self.said
         if not said:
             return tuple(self.apart)
-        drawn = f"{len(self.graph.nodes)} of {self.total} nodes drawn"
-        heads = {node.key for node in self.graph.nodes}
-        one = next((key for key in self.closed if key in heads), None)
+        one = next((key for key in self.closed if key in drawn), None)
         alone = f'; one alone: flowchart().inside("{one}")' if one is not None else ""
-        return (*self.apart, f"{drawn}: {', '.join(said)}{alone}")
+        much = f"{len(drawn)} of {self.total} nodes drawn"
+        return (*self.apart, f"{much}: {', '.join(said)}{alone}")
 
     def weight(self, key: str) -> int:
         """Count the nodes that one stands for."""
@@ -297,9 +302,9 @@ class _Folder:
             # What became of a stage must not be lost in a node of another fate.
             if home.state == node.state and homes.get(home.key) == homes.get(node.key):
                 merged[node.key] = home
-        if merged:
-            self.merge(merged)
-            self.said.append(f"control flow only, {counted(len(merged), 'plain node')} left out")
+        for key, home in merged.items():
+            self.absorbed[home.key] += self.weight(key)
+        self.merge(merged)
 
     def leave_untaken(self) -> None:
         """Leave out what the deciders did not take."""

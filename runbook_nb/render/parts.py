@@ -463,6 +463,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     shown, folded = shortened(flow.lines)
     declared = bool(shown) and all(line.state == "declared" for line in shown)
     branches = any(_is_badge(line.cells[0]) for line in flow.lines if line.cells)
+    branches = branches and bool(getattr(drawing, "verdicts", True))
     summary = words(flow.summary)
     picture = None
     if drawing is not None and getattr(drawing, "uri", None):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runbook_nb._text import counted
-from runbook_nb._view import Badge, Cell, FlowLine, Run, State
+from runbook_nb._view import Badge, Cell, FlowLine, Role, Run, State
 from runbook_nb.render import cells
 
 #: Steps nested deeper than this are folded into the step they lie in.
@@ -264,20 +264,20 @@ def _told_short(run: list[_Entry]) -> list[_Entry]:
 
 def _closed(head: _Entry, inside: Sequence[_Entry]) -> _Entry:
     """Say in a step what lies in it and is not told."""
-    outcomes: Counter[str] = Counter()
-    word = ""
+    outcomes: Counter[tuple[str, Role]] = Counter()
+    verdict: tuple[str, Role] | None = None
     for entry in inside:
         line = entry.line
         badge = _badge_of(line)
         if badge is not None or not (line.cells and cells.is_blank(line.cells[0])):
-            word = "" if badge is None else badge.word
+            verdict = None if badge is None else (badge.word, badge.role)
         count = line.cells[1] if len(line.cells) > 1 else None
-        if word and type(count) is int:
-            outcomes[word] += count
+        if verdict is not None and type(count) is int:
+            outcomes[verdict] += count
     said: list[Run] = []
-    for verdict, times in outcomes.items():
+    for (word, role), times in outcomes.items():
         if times:
-            said += [Badge(word=verdict, count=times), ","]
+            said += [Badge(word=word, role=role, count=times), ","]
     states = Counter(entry.line.state for entry in inside)
     said += [f"{states[s]} {words} inside," for s, words in _NOTABLE.items() if states[s]]
     number = sum(entry.lines for entry in inside)

@@ -56,6 +56,8 @@ class Drawing:
         In CSS pixels; a picture is shown at this size and never shrunk.
     note : str
         How to get the picture when there is none, or what was folded to draw it.
+    verdicts : bool
+        Whether verdicts are drawn in it, whose lines have to be explained.
     """
 
     uri: str | None = None
@@ -64,6 +66,7 @@ class Drawing:
     width: int = 0
     height: int = 0
     note: str = ""
+    verdicts: bool = False
 
 
 def draw(flow: Flow) -> Drawing:
@@ -107,7 +110,8 @@ def _drawn(flow: Flow, whole: Graph) -> Drawing:
         if drawing.width <= COLUMN:
             break
     notes = [*folded, said, drawing.note]
-    return replace(drawing, note="; ".join(filter(None, notes)))
+    verdicts = any(node.kind == "branch" for node in graph.nodes)
+    return replace(drawing, note="; ".join(filter(None, notes)), verdicts=verdicts)
 
 
 def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:

@@ -5,7 +5,15 @@ Clock and ids are fixed, so every build of a state gives the same object.
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+# The charts of every kind stand beside the tests of the record.
+sys.path.insert(0, str(Path(__file__).parents[1] / "record"))
+
+import kind_charts
 
 import runbook_nb as rb
 from runbook_nb._ids import SeededIds
@@ -308,7 +316,23 @@ def chart():
     return procedure_of(posture_v1(), THREE)(None)
 
 
+def run_of(kind, *answers):
+    return kind_charts.run(kind_charts.KINDS[kind](), *answers)
+
+
+def charts_in_charts():
+    """More stages than a picture has room for."""
+    made = rb.flow_chart("recover-all", kind_charts.nothing, id="start", stage_name="Begin")
+    for number in range(200):
+        made.add_subchart(f"Recover {number}", kind_charts.restore(), id=f"r{number}")
+    return made.build().run_sync()
+
+
 STATES = {
+    **{f"kind_{kind}": partial(run_of, kind) for kind in kind_charts.KINDS},
+    "kind_incident_answered": partial(run_of, "incident", "no"),
+    "kind_incident_declared": kind_charts.incident,
+    "kind_many": charts_in_charts,
     "envelope": envelope,
     "envelope_one_row": envelope_one_row,
     "envelope_312": envelope_312,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -305,18 +304,14 @@ def test_branches_beyond_the_cap_are_counted_where_they_are_missing():
     assert lines[-2] == "   … and 2 more branches"
 
 
-def test_describing_takes_time_in_proportion_to_the_chart():
-    def seconds(count):
+def test_describing_costs_in_proportion_to_the_chart(calls_of):
+    def calls(count):
         nodes = []
         for n in range(count):
             nodes += [node(f"r{n}", "decider"), branch(f"y{n}", f"r{n}")]
-        begin = time.perf_counter()
-        told(*nodes)
-        return time.perf_counter() - begin
+        return calls_of(lambda: told(*nodes))
 
-    seconds(100)
-    few, many = min(seconds(2_000) for _ in range(3)), min(seconds(20_000) for _ in range(3))
-    assert many < 40 * few  # 10 times the steps; a square would be 100 times the time
+    assert calls(4_000) < 12 * calls(400)
 
 
 def test_a_deep_chart_is_told_without_running_out_of_stack():

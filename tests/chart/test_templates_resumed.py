@@ -66,3 +66,38 @@ def test_a_damaged_structure_is_refused(met):
     with pytest.raises(CheckpointError) as caught:
         lazy_then_ask().resume_sync(checkpoint, "yes")
     assert caught.value.code == "bad_checkpoint"
+
+
+def asks(id):
+    return flow_chart("made", lambda s: s.set("said", interrupt(s, f"{id}?")), id=id).build()
+
+
+def mounting(id):
+    return (
+        flow_chart("c", lambda s: None, id="begin")
+        .add_subchart("Made", lambda: asks(id), id="made", lazy=True, outputs={"said": "said"})
+        .build()
+    )
+
+
+def fanning(id):
+    return (
+        flow_chart("c", lambda s: None, id="begin")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: [1],
+            branch=lambda item, index: asks(id),
+            max_branches=1,
+            into="said",
+        )
+        .build()
+    )
+
+
+@pytest.mark.parametrize("chart_with", [mounting, fanning])
+def test_an_answer_never_goes_to_another_stage_than_the_one_that_asked(chart_with):
+    checkpoint = json.loads(json.dumps(chart_with("staging").run_sync().checkpoint))
+    with pytest.raises(CheckpointError, match=r"asked by '.*staging', and stage '.*production'"):
+        chart_with("production").resume_sync(checkpoint, True)
+    assert chart_with("staging").resume_sync(checkpoint, True).status == "ok"

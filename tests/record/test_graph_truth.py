@@ -134,7 +134,7 @@ def test_a_branch_that_failed_leads_to_nothing(spec):
 
 
 @given(SURE)
-@held(50)
+@held(30)
 def test_however_often_a_run_paused_it_is_drawn_as_if_it_never_had(spec):
     run, _ = run_through(spec)
     hold(run, Traced(spec, "resume"))

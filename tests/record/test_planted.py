@@ -15,7 +15,6 @@ import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -823,6 +822,49 @@ def in_expects(redact):
     return done(chart, redact)
 
 
+@place("output", by=(TOKEN,))
+def in_output_of_a_chart(redact):
+    chart = flow_chart(
+        "c", lambda s: s.set("token", SECRET), id="a", output=lambda state: [f"is {state['token']}"]
+    )
+    return done(chart, redact)
+
+
+@place("error", "text", by=(TOKEN,))
+def in_error_of_an_output(redact):
+    def output(state):
+        raise ValueError(f"no output of {state['token']}")
+
+    return done(flow_chart("c", lambda s: s.set("token", SECRET), id="a", output=output), redact)
+
+
+@place("error", "text", by=(TOKEN,))
+def in_output_that_does_not_fit(redact):
+    schema = {"type": "object", "properties": {"out": {"enum": ["a"]}}}
+    chart = flow_chart(
+        "c",
+        lambda s: s.set("token", SECRET),
+        id="a",
+        output=lambda state: {"out": state["token"]},
+        output_schema=schema,
+    )
+    return done(chart, redact)
+
+
+@place("error", "text")
+def in_mapped_input_that_does_not_fit(redact):
+    schema = {"type": "object", "properties": {"given": {"enum": ["a"]}}}
+    inner = flow_chart("inner", lambda s: None, id="in", input_schema=schema).build()
+    return mounted(redact, inner, inputs=lambda s: {"given": SECRET})
+
+
+@place("error", "rows", "text")
+def in_reason_of_a_signal(redact):
+    stop = rb.Stop()
+    stop.set(f"halted by {SECRET}")
+    return done(flow_chart("c", lambda s: None, id="a"), redact, signal=stop)
+
+
 # -- marked while running ----------------------------------------------------------------------
 
 
@@ -1435,9 +1477,15 @@ def flowchart(run: Any, form: str) -> Iterator[str]:
         yield str(getattr(shown.flowchart(), form))
 
 
-def recordings_of(run: Any) -> Iterator[Any]:
-    with suppress(KeyError):  # of a kind of stage that has no published form yet
-        yield run.recording()
+def loaded(run: Any) -> Iterator[Any]:
+    """Yield what a run shows that was recorded, written down and read again, also unredacted."""
+    again = rb.load_recording(run.recording().to_json())
+    for one in (again, again.unredacted()):
+        yield from (one.args, one.state, one.result, one.error, one.pause, one.ended_at)
+        yield from (str(one), repr(one), one.walk.to_dicts(), one.structure.to_dict())
+        yield [commit.to_dict() for commit in one.commits.whole()]
+        yield [made.decision.to_dict() for made in one.decisions]
+        yield from cell(one)
 
 
 def written(run: Any) -> Iterator[Any]:
@@ -1494,12 +1542,10 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
     ],
     "slots": lambda run: list(slots_of(run)),
     "counts": lambda run: [counts.to_dict() for counts in run.fan_outs],
-    "recording": lambda run: [
-        json.dumps(one.to_dict(), ensure_ascii=False) for one in recordings_of(run)
-    ],
-    "recording card": lambda run: [
-        text for one in recordings_of(run) for text in (*cell(one), str(one))
-    ],
+    "recording": lambda run: json.dumps(run.recording().to_dict(), ensure_ascii=False),
+    "recording card": lambda run: [*cell(run.recording()), str(run.recording())],
+    "saved": lambda run: run.recording().to_json(),
+    "loaded": lambda run: list(loaded(run)),
     "kept": kept,
     "text": lambda run: [str(run), repr(run), run.summary()],
     "markdown": lambda run: [run.to_markdown(), run.structure.to_markdown()],

@@ -14,7 +14,6 @@ import logging
 import pickle
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -410,7 +409,7 @@ def in_arguments_that_do_not_fit(redact):
     return asked(redact, body, {"token": SECRET}, input_schema=schema)
 
 
-@place("json", by=(TOKEN,))
+@place("json", "kept", by=(TOKEN,))
 def in_children_of_a_fork(redact):
     def procedure(tools):
         chart = rb.flow_chart("c", lambda s: s.set("token", SECRET), id="a")
@@ -423,7 +422,7 @@ def in_children_of_a_fork(redact):
     return asked(redact, procedure=procedure)
 
 
-@place("json", by=(TOKEN,))
+@place("json", "kept", by=(TOKEN,))
 def in_mounted_chart(redact):
     inner = rb.flow_chart("in", lambda s: s.set("kept", s["given"]), id="in").build()
 
@@ -556,9 +555,7 @@ def exported(write: Callable[..., Any], name: str) -> Iterator[str]:
 
 
 def forms(one: Any) -> Iterator[str]:
-    with suppress(KeyError):  # of a kind of stage that has no published form yet
-        for _, text in forms_of(one):
-            yield text
+    yield from (text for _, text in forms_of(one))
 
 
 def whys(envelope: Any) -> Iterator[str]:

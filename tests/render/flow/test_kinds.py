@@ -2,10 +2,23 @@
 
 import os
 import re
+import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
-from kind_charts import KINDS, fleet, incident, looped, mounted, nothing, run, selected, stopped
+from kind_charts import (
+    KINDS,
+    fleet,
+    incident,
+    looped,
+    mounted,
+    nothing,
+    run,
+    says,
+    selected,
+    stopped,
+)
 
 import runbook_nb as rb
 from runbook_nb._view import GraphEdge, GraphNode
@@ -19,6 +32,10 @@ from runbook_nb.render.mermaid import render_mermaid
 from runbook_nb.render.svg import COLUMN, MAX_BYTES, draw
 from runbook_nb.render.text import render_text
 from runbook_nb.settings import settings
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "html"))
+
+from untrusted import sanitized
 
 GOLDEN = Path(__file__).parent / "golden"
 ANSWERED = {"asking_answered": ("asking", "yes"), "incident_answered": ("incident", "no")}
@@ -380,3 +397,62 @@ def test_a_picture_that_is_too_large_gives_way_to_list_and_mermaid(pure, monkeyp
 def test_drawing_never_depends_on_who_asks(pure):
     one, two = (run(stopped()).walk for _ in range(2))
     assert draw(one.flowchart().flow).svg == draw(two.flowchart().flow).svg
+
+
+def test_a_chain_four_times_as_long_costs_no_more_than_its_share(pure, calls_of):
+    """Linear would be four; what grows with the square would be sixteen."""
+
+    def calls(length):
+        walk = run(chain(length)).walk
+        return calls_of(
+            lambda: (walk.flowchart().drawing, render_text(walk.view()), render_html(walk.view()))
+        )
+
+    calls(100)  # what is loaded once
+    assert calls(2000) < 6 * calls(500)
+
+
+# --- nothing foreign ----------------------------------------------------------------------------
+
+
+def test_what_authors_write_into_tags_reasons_streams_and_words_stays_text(engine, tools):
+    for name in tools.HOSTILE:
+        if not name.strip():
+            continue
+        word = re.sub(r"[/#~\n\r\t]", "_", name).strip()
+        chart = (
+            flow_chart(name, nothing, id="a", tags=(name,))
+            .add_streaming(name, says("x"), id="b", stream=name)
+            .add_fork(name, id="f")
+            .branch(word, nothing, name="child", tags=(name,))
+            .end()
+            .add_function("Stop", lambda s, n=name: s.stop(n), id="z")
+            .build()
+        )
+        for made in (chart, run(chart).walk):
+            flowchart = made.flowchart()
+            assert flowchart.svg is not None, name
+            tools.root(flowchart.svg)
+            html = render_html(made.view())
+            for text in (flowchart.svg, html):
+                assert "<script" not in text
+                assert "\x1b" not in text
+                assert "\u202e" not in text
+            for line in flowchart.mermaid.splitlines()[1:]:
+                assert line.count('"') in (0, 2), line
+            render_markdown(made.view())
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_card_of_any_kind_says_the_same_where_a_host_takes_its_style_out(name):
+    html = render_html(walk_of(name).view())
+    clean = sanitized(html)
+
+    def words(text):
+        bare = re.sub(r"<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)
+        return unescape(bare).split()
+
+    assert words(clean) == words(html)
+    assert html.count("list-style:disc") == clean.count("list-style: disc") + clean.count(
+        "list-style:disc"
+    )

@@ -1,0 +1,33 @@
+"""What tests of every folder share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def _calls_of(work: Callable[[], Any]) -> int:
+    """Count the calls that a piece of work makes, in Python and in C: its cost on any machine."""
+    count = 0
+
+    def seen(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        if event in ("call", "c_call"):
+            count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.fixture
+def calls_of() -> Callable[[Callable[[], Any]], int]:
+    """Give what counts the calls of a piece of work; tests never look at a clock."""
+    return _calls_of
