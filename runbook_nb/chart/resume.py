@@ -99,7 +99,7 @@ class Answering:
 
     def __call__(self, scope: Any) -> Any:
         """Run it."""
-        return self.fn(scope, self.answers[0])
+        return self.fn(scope, self.answers[0]["answer"])
 
 
 def reenter(
@@ -134,15 +134,18 @@ def reenter(
         level = Level(inner, inner_frame(frame, plan, state, FrozenDict(args or {})))
     if place.kind != "branches":
         _check_asked(execution.log, level)
+    # An answer goes with its question: a stage that asks something else the next time, or in
+    # another order, must not be given it for that.
+    given = FrozenDict(question=place.question["reason"], answer=answer)
     if place.kind == "question":
         stage = level.taken.stage
         if not isinstance(stage, PausableStage):
             raise _damaged(f"stage {stage.name!r} is not pausable")
-        answers = (*place.answers, answer)
+        answers = (*place.answers, given)
         level.answering = Answering(stage.resume, answers)
         level.frame.answers = answers[1:] or None
     elif place.kind == "ask":
-        level.frame.answers = (*place.answers, answer)
+        level.frame.answers = (*place.answers, given)
     return level
 
 

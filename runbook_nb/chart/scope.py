@@ -470,7 +470,8 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
     Where the answer is not known yet the run ends with status ``paused`` and a JSON checkpoint
     that says what is being asked. When it goes on, the stage runs again from its top: what it had
     written before the question was not kept, and this call gives the answer. A stage may ask more
-    than once; its answers are given in the order in which it asks.
+    than once. An answer belongs to the words of its question: where they are others the next time,
+    because a count in them changed, say, the new question is asked.
 
     Parameters
     ----------
@@ -494,10 +495,11 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
             f"interrupt needs the stage's scope first, not {type(scope).__name__}",
             fix='write rb.interrupt(scope, "the question")',
         )
-    if scope.answers:
-        answer, *rest = scope.answers
-        scope.answers = tuple(rest)
-        return answer
+    answers = scope.answers or ()
+    for place, given in enumerate(answers):
+        if given["question"] == str(reason):
+            scope.answers = (*answers[:place], *answers[place + 1 :])
+            return given["answer"]
     signal = InterruptSignal(str(reason), question_part(expects, "expects"), None)
     signal.data = question_part(data, "data")
     # Left with the scope too: a stage that catches everything must not swallow the question. The

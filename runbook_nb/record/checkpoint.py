@@ -254,6 +254,8 @@ def _read_place(written: Any, given: list[Any], depth: int) -> Place:
     asked = written.get("question")
     if not isinstance(asked, Mapping) or set(asked) != {"reason", "expects", "data"}:
         raise _bad("it holds no question", "place.question")
+    if not all(map(_is_answer, (given[number] for number in answers))):
+        raise _bad("one of its answers goes with no question", "place.answers")
     return Place(
         levels=tuple((level[0], level[1]) for level in levels),
         kind=kind,
@@ -268,6 +270,10 @@ def _read_place(written: Any, given: list[Any], depth: int) -> Place:
 
 def _is_pair(pair: Any) -> bool:
     return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
+
+
+def _is_answer(given: Any) -> bool:
+    return isinstance(given, dict) and set(given) == {"question", "answer"}
 
 
 def _is_level(level: Any) -> bool:

@@ -38,7 +38,7 @@ class Place:
     kind : {"ask", "question", "branches"}
         The stage asked in its middle, or ended in a question, or waits for its branches.
     answers : tuple
-        Answers the stage had already.
+        Answers the stage had already, each as ``{question, answer}``.
     loops : tuple of mapping
         For each level, how often its chart went back to each stage.
     pending : mapping of int to Place
