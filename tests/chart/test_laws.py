@@ -278,6 +278,14 @@ def test_commits_replay_to_the_state_at_each_of_them(spec):
             assert plain(state) == plain(run.state)
 
 
+@given(ANY)
+@held(60)
+def test_what_a_stage_was_handed_never_changes_afterwards(spec):
+    world = World()
+    run_chart(spec, world)
+    assert all(same(plain(now), plain(then)) for now, then in world.handed)
+
+
 # -- the same bytes ----------------------------------------------------------------------------
 
 
