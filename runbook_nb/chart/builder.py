@@ -399,8 +399,9 @@ class FlowChartBuilder:
             State key that gets one `Slot` per branch, in declared order: ``item`` is its id,
             ``value`` what it returned, else what it wrote.
         merge : "keys" or callable, optional
-            ``"keys"`` writes what each branch that ended well wrote into the state; two branches
-            that wrote one key are an error. A function takes the scope and the slots.
+            ``"keys"`` writes what each branch that ended well wrote into the state, and removes
+            what it removed; two branches that changed one key are an error. A function takes the
+            scope and the slots.
         fail_fast : bool
             Let the first failed branch fail the run; otherwise a failed branch is a failed slot.
         max_concurrency : int

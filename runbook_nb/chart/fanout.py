@@ -249,10 +249,11 @@ def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
             continue
         facts = facts_of(fan.log, shape)
         state = state_after(facts, fan.values, fan.offsets[index])
-        for key in dict.fromkeys(event.code.key or "" for event in facts.changes):
-            value = state.get(key, MISSING)  # missing: the branch took the key away
-            if value is MISSING and (key not in frame.state or written.get(key) is MISSING):
-                continue
+        touched = {event.code.key for event in facts.changes}
+        gone = [key for key in frame.state if key in touched and key not in state]
+        for key, value in [*state.items(), *((key, MISSING) for key in gone)]:
+            if value is MISSING and written.get(key, state) is MISSING:
+                continue  # two branches may take away one key
             if key in writers:
                 raise ChartError(
                     f"branches {writers[key]!r} and {fan.items[index]!r} of {plan.ref.name!r} "

@@ -61,6 +61,10 @@ ENDINGS = {
 }
 
 
+#: Stands for a key that the branch of a fork took away.
+GONE: Any = object()
+
+
 @dataclass
 class Commit:
     """What one executed stage changed in the state of its chart."""
@@ -422,6 +426,7 @@ class Eager:
         self.fans.append((f"{level.where}{stage_id}", slots))
 
         views: dict[int, dict[str, Any]] = {}
+        gone: dict[int, list[str]] = {}
 
         def child(index: int, track: Track) -> Any:
             word = chosen[index]
@@ -431,6 +436,7 @@ class Eager:
             part = stage.children[LETTERS.index(word)]
             _, value, _ = self.part(part, word, ids[place, word], view)
             views[index] = view.written or {}
+            gone[index] = [key for key in level.state if key not in view.state]
             return views[index] if value is None else value
 
         def track_of(index: int) -> Track:
@@ -447,7 +453,7 @@ class Eager:
             self.visits[f"{level.where}{stage_id}:{chosen[index]}"] = track.number
             level.track.rows += track.rows
         settle(step, ending)
-        self.merge(stage, step, slots, views)
+        self.merge(stage, step, slots, views, gone)
         step.close()
         return step, slots, None
 
@@ -518,7 +524,12 @@ class Eager:
         return tracks, ending or asked
 
     def merge(
-        self, stage: Fork, step: Step, slots: list[Slot], views: dict[int, dict[str, Any]]
+        self,
+        stage: Fork,
+        step: Step,
+        slots: list[Slot],
+        views: dict[int, dict[str, Any]],
+        gone: dict[int, list[str]],
     ) -> None:
         if stage.into:
             step.write(f"out_{step.id}", slots)
@@ -528,13 +539,20 @@ class Eager:
             return
         written: dict[str, Any] = {}
         for index, slot in enumerate(slots):
-            for key, value in views[index].items() if slot.status == "ok" else ():
+            if slot.status != "ok":
+                continue
+            for key, value in [*views[index].items(), *((key, GONE) for key in gone[index])]:
+                if value is GONE and written.get(key) is GONE:
+                    continue
                 if key in written:
                     step.fail("Failed: ChartError")
                     raise Failed("Failed: ChartError")
                 written[key] = value
         for key, value in written.items():
-            step.write(key, value)
+            if value is GONE:
+                step.delete(key)
+            else:
+                step.write(key, value)
 
     def fan(self, spec: Fan, stage_id: str, level: Level) -> tuple[Step, Any, str | None]:
         name = stage_id.upper()
