@@ -1645,8 +1645,11 @@ def test_no_piece_of_a_strange_secret_is_left(name, kind, monkeypatch):
     for policy in range(len(there.policies)):
         try:
             run = there.ran(policy)
-        except rb.errors.ChartError:
-            pytest.skip("no chart takes such a name")
+        except rb.errors.ChartError as error:
+            # Some of them can be no id: refused when built, so that no run ever holds it.
+            assert "an id may not be blank" in str(error)
+            assert not hasattr(error, "run") or error.run is None
+            continue
         for outlet in FORMS:
             for text in strings(OUTLETS[outlet](run)):
                 assert not [piece for piece in pieces if piece in text], outlet
