@@ -89,7 +89,7 @@ def choose(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
         else:
             words = _words(execution, plan, answer, track)
     for word in words:
-        if not isinstance(word, str) or word not in plan.branches:
+        if word not in plan.branches:
             raise _no_branch(execution, plan, word, track)
     chosen = set(words)
     return [route for route in plan.branches if route in chosen]
@@ -107,6 +107,14 @@ def _words(execution: Execution, plan: StagePlan, answer: Any, track: Track) -> 
                 where=plan.ref.id,
                 code="bad_selection",
                 fix="return rb.select(…), a list of branch ids, or one id",
+            )
+        strange = next((word for word in answer if not isinstance(word, str)), None)
+        if strange is not None:
+            raise ChartError(
+                f"selector {plan.ref.name!r} gave {show(strange)} as a branch; their ids are texts",
+                where=plan.ref.id,
+                code="bad_selection",
+                fix=f"its branches are {listed(list(plan.branches))}",
             )
         order = {route: place for place, route in enumerate(plan.branches)}
         words = list(dict.fromkeys(answer))

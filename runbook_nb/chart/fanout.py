@@ -357,7 +357,7 @@ class _Branches:
 
         left = iter(indices)
         waiting = [(begun, awaitable)]
-        failure: list[BaseException] = []
+        failure: list[tuple[BaseException, Any]] = []
 
         async def work() -> None:
             try:
@@ -375,7 +375,7 @@ class _Branches:
                 # Raised here it would end this worker only; the first one ends the fan-out. A
                 # keyboard interrupt in particular must not leave through the event loop.
                 if not failure:
-                    failure.append(error)
+                    failure.append((error, self.execution.place))
                     for other in workers:
                         if other is not asyncio.current_task():
                             other.cancel()
@@ -397,7 +397,9 @@ class _Branches:
         if cancelled is not None:
             raise cancelled
         if failure:
-            raise failure[0]
+            error, place = failure[0]
+            self.execution.place = place  # those that were ended with it had places of their own
+            raise error
 
     def branch(self, index: int, place: Place | None = None, answer: Any = None) -> Steps:
         """Run one branch and file it; only what ends the run, or fail-fast, leaves here."""

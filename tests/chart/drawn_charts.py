@@ -215,7 +215,7 @@ def ops(keys: st.SearchStrategy[str] = KEYS) -> st.SearchStrategy[Op]:
     """Draw one thing done to the state."""
     return st.one_of(
         st.tuples(st.just("write"), keys, VALUES),
-        st.tuples(st.just("read"), keys, st.none()),
+        st.tuples(st.just("read"), st.one_of(keys, st.just("list")), st.none()),
         st.tuples(st.just("append"), st.just("list"), VALUES),
         st.tuples(st.just("merge"), st.just("map"), st.dictionaries(st.sampled_from("xy"), VALUES)),
         st.tuples(st.just("delete"), keys, st.none()),
@@ -392,6 +392,8 @@ class World:
     #: Where each stage is in its attempts.
     attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
     made: int = 0
+    #: What stages were handed when they read, and how it looked then.
+    handed: list[tuple[Any, Any]] = field(default_factory=list)
 
     def formed(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Give a function in the form of this world."""
@@ -422,13 +424,14 @@ def item_of(scope: Any) -> str:
     return str(scope._data.get("item", "?"))
 
 
-def do_ops(scope: Any, done: tuple[Op, ...]) -> None:
-    """Do what a stage does to the state."""
+def do_ops(scope: Any, done: tuple[Op, ...], handed: list[tuple[Any, Any]]) -> None:
+    """Do what a stage does to the state; note what it was handed, and how that looked."""
     for kind, key, value in done:
         if kind == "write":
             scope[key] = value
         elif kind == "read":
-            scope.get(key)
+            found = scope.get(key)
+            handed.append((found, deepcopy(found)))
         elif kind == "append":
             scope.append(key, value)
         elif kind == "merge":
@@ -467,7 +470,7 @@ class Functions:
         each = (self.key, item_of(scope))
         attempt = world.attempts[each]
         world.calls[self.key] += attempt == 0
-        do_ops(scope, spec.ops)
+        do_ops(scope, spec.ops, world.handed)
         if spec.form == "stream":
             for token in ("on", "ly"):
                 scope.stream(token)

@@ -353,3 +353,15 @@ def test_an_item_for_which_no_chart_could_be_made_is_told_in_its_branch_also_ins
     )
     row = next(row for row in outer.run_sync().walk if row.type == "error")
     assert (row.stage_id, row.runtime_stage_id, row.subflow) == ("each", None, "sub/each~0")
+
+
+def test_the_place_of_an_error_is_where_it_arose_also_when_siblings_are_ended_with_it():
+    async def work(scope):
+        await asyncio.sleep(0)
+        if scope.args["item"] == 2:
+            raise OSError("no route")
+        await asyncio.Event().wait()
+
+    with pytest.raises(OSError, match="no route") as caught:
+        fan([1, 2, 3], branch(work), fail_fast=True).run_sync()
+    assert caught.value.run.ended_at["runtime_stage_id"] == "each~1/b#0"

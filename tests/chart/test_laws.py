@@ -241,6 +241,51 @@ def test_what_was_logged_replays_to_the_final_state_of_every_chart(spec):
     assert found == expected
 
 
+@given(ANY)
+@held(60)
+def test_every_executed_step_has_one_commit_of_what_it_changed(spec):
+    expected = Counter(
+        (made.id, repr(sorted(plain(made.values).items())), made.deleted)
+        for made in Eager(spec).commits
+    )
+    whole = run_chart(spec).commits.whole()
+    entered = [made for made in whole if "~" in made.runtime_stage_id.rpartition("/")[2]]
+    found = Counter(
+        (
+            made.runtime_stage_id,
+            repr(sorted(plain(dict(made.values)).items())),
+            frozenset(made.deleted),
+        )
+        for made in whole
+        if made not in entered
+    )
+    assert found == expected
+    assert not any(made.changes for made in entered)
+
+
+@given(ANY)
+@held(40)
+def test_commits_replay_to_the_state_at_each_of_them(spec):
+    run = run_chart(spec)
+    for log in run.commits.whole().logs:
+        state = dict(log.state_at(-1).state)
+        for index, commit in enumerate(log):
+            state.update(commit.values)
+            for key in commit.deleted:
+                del state[key]
+            assert plain(state) == plain(dict(log.state_at(index).state))
+        if not log.path:
+            assert plain(state) == plain(run.state)
+
+
+@given(ANY)
+@held(60)
+def test_what_a_stage_was_handed_never_changes_afterwards(spec):
+    world = World()
+    run_chart(spec, world)
+    assert all(same(plain(now), plain(then)) for now, then in world.handed)
+
+
 # -- the same bytes ----------------------------------------------------------------------------
 
 
@@ -252,6 +297,7 @@ def everything(run: Any) -> str:
         run.walk.to_dicts(),
         [commit.to_dict() for commit in run.commits],
         [made.decision.to_dict() for made in run.decisions],
+        run.recording().to_dict(),
         run.structure.to_dict(),
         [counts.to_dict() for counts in run.fan_outs],
         [run.error, run.ended_at, run.pause, checkpoint],
