@@ -400,9 +400,9 @@ class _Branches:
         if cancelled is not None:
             raise cancelled
         if failure:
-            error, place = failure[0]
+            first, place = failure[0]
             self.execution.place = place  # those that were ended with it had places of their own
-            raise error
+            raise first
 
     def branch(self, index: int, place: Place | None = None, answer: Any = None) -> Steps:
         """Run one branch and file it; only what ends the run, or fail-fast, leaves here."""
