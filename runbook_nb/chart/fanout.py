@@ -107,6 +107,7 @@ def go_on_branches(
             f"the checkpoint names branches of {plan.ref.name!r} that never began",
             code="bad_checkpoint",
             where="place",
+            fix="resume with the checkpoint of a run of this very chart",
         )
     waiting = {index for index, note in fan.notes.items() if note == PAUSED_NOTE}
     if waiting != set(pending):
@@ -114,6 +115,7 @@ def go_on_branches(
             f"the checkpoint leaves out branches of {plan.ref.name!r} that wait, or names others",
             code="bad_checkpoint",
             where="place",
+            fix="resume with the checkpoint of a run of this very chart",
         )
     branches: _Branches
     if isinstance(stage, FanOutStage):
@@ -140,6 +142,7 @@ def _last_fan(execution: Execution, plan: StagePlan, frame: Frame) -> FanOut:
             f"the checkpoint says that {plan.ref.name!r} waits for branches, and it has none",
             code="bad_checkpoint",
             where="place",
+            fix="resume with the checkpoint of a run of this very chart",
         )
     return found
 

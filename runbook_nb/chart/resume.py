@@ -59,7 +59,7 @@ def question_of(value: Any, plan: StagePlan) -> InterruptSignal:
     A text is the question; of a mapping, ``reason`` and ``expects`` are told apart.
     """
     data = question_part(value, "data")
-    if isinstance(data, str):
+    if isinstance(data, str) and data.strip():
         return InterruptSignal(data, None, data)
     reason = data.get("reason") if isinstance(data, Mapping) else None
     expects = data.get("expects") if isinstance(data, Mapping) else None

@@ -495,6 +495,8 @@ def interrupt(scope: Scope, reason: str, expects: Any = None, data: Any = None) 
             f"interrupt needs the stage's scope first, not {type(scope).__name__}",
             fix='write rb.interrupt(scope, "the question")',
         )
+    if scope._data is _CLOSED:
+        _refuse()
     answers = scope.answers or ()
     for place, given in enumerate(answers):
         if given["question"] == str(reason):

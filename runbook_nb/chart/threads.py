@@ -44,7 +44,7 @@ def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
 for _name in (
     *("__getitem__", "get", "__contains__", "__iter__", "__len__", "facts_for_rules"),
     *("_note_reads", "__setitem__", "set", "merge", "append", "delete", "__delitem__", "emit"),
-    *("stop", "close"),
+    *("read", "update", "stream", "stop", "close"),
 ):
     setattr(ThreadScope, _name, _locked(getattr(Scope, _name)))
 
