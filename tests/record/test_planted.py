@@ -1266,7 +1266,7 @@ def in_write_taken_back_before_a_question(redact):
     point = json.loads(json.dumps(paused.checkpoint))
 
     def gone(scope):
-        interrupt(scope, "again?")
+        interrupt(scope, f"use {SECRET}?")
         scope["text"] = f"was {SECRET}"
 
     other = flow_chart("c", gone, id="a").build()
