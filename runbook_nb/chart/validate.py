@@ -12,6 +12,7 @@ from typing import Any
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.model import (
     MAX_NESTING,
+    Branch,
     Chart,
     DeciderStage,
     FanOutStage,
@@ -237,6 +238,17 @@ def _check_subchart(stage: SubchartStage, where: str) -> Iterator[Problem]:
         )
 
 
+def _check_branches(
+    branches: Sequence[Branch], where: str, seen: dict[str, str]
+) -> Iterator[Problem]:
+    routes: set[str] = set()
+    for branch in branches:
+        if branch.route in routes:
+            yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
+        routes.add(branch.route)
+        yield from _check_stage(branch.stage, seen)
+
+
 def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
     where = repr(stage.id)
     if isinstance(stage, SelectorStage):
@@ -244,12 +256,8 @@ def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
     word = "selector" if isinstance(stage, SelectorStage) else "fork"
     if not stage.branches:
         yield Problem(message=f"a {word} needs at least one branch", where=where)
-    routes: set[str] = set()
-    for branch in stage.branches:
-        if branch.route in routes:
-            yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
-        routes.add(branch.route)
-        yield from _check_stage(branch.stage, seen)
+    yield from _check_branches(stage.branches, where, seen)
+    routes = {branch.route for branch in stage.branches}
     if isinstance(stage, SelectorStage):
         yield from _check_targets(stage, routes, where)
     if stage.into is not None and not is_text(stage.into):
@@ -307,12 +315,8 @@ def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Proble
     declared = [branch for branch in stage.branches if not branch.added]
     if not declared:
         yield Problem(message="a decider needs at least one branch", where=where)
-    routes: set[str] = set()
-    for branch in stage.branches:
-        if branch.route in routes:
-            yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
-        routes.add(branch.route)
-        yield from _check_stage(branch.stage, seen)
+    yield from _check_branches(stage.branches, where, seen)
+    routes = {branch.route for branch in stage.branches}
     if stage.default is not None and stage.default not in routes:
         yield Problem(
             message=f"the default {stage.default!r} is no branch of this decider",
