@@ -27,8 +27,9 @@ from runbook_nb.chart.model import (
     inner_chart,
 )
 from runbook_nb.chart.plan import ChartPlan, StagePlan, plan_alone, plan_chart
+from runbook_nb.chart.resume import misplaced
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
-from runbook_nb.errors import ChartError, CheckpointError, LimitReached
+from runbook_nb.errors import ChartError, LimitReached
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
 from runbook_nb.record.places import Place
 from runbook_nb.record.shapes import facts_of, replayed, state_after
@@ -103,19 +104,11 @@ def go_on_branches(
     stage: Any = plan.stage
     fan = _last_fan(execution, plan, frame)
     if any(not 0 <= index < len(fan) or fan.shape(index) is None for index in pending):
-        raise CheckpointError(
-            f"the checkpoint names branches of {plan.ref.name!r} that never began",
-            code="bad_checkpoint",
-            where="place",
-            fix="resume with the checkpoint of a run of this very chart",
-        )
+        raise misplaced(f"the checkpoint names branches of {plan.ref.name!r} that never began")
     waiting = {index for index, note in fan.notes.items() if note == PAUSED_NOTE}
     if waiting != set(pending):
-        raise CheckpointError(
-            f"the checkpoint leaves out branches of {plan.ref.name!r} that wait, or names others",
-            code="bad_checkpoint",
-            where="place",
-            fix="resume with the checkpoint of a run of this very chart",
+        raise misplaced(
+            f"the checkpoint leaves out branches of {plan.ref.name!r} that wait, or names others"
         )
     branches: _Branches
     if isinstance(stage, FanOutStage):
@@ -138,11 +131,8 @@ def _last_fan(execution: Execution, plan: StagePlan, frame: Frame) -> FanOut:
         if event.code.kind == "fan_out" and event.code.stage == plan.ref:
             found = frame.track.values[event.at]
     if found is None:
-        raise CheckpointError(
-            f"the checkpoint says that {plan.ref.name!r} waits for branches, and it has none",
-            code="bad_checkpoint",
-            where="place",
-            fix="resume with the checkpoint of a run of this very chart",
+        raise misplaced(
+            f"the checkpoint says that {plan.ref.name!r} waits for branches, and it has none"
         )
     return found
 

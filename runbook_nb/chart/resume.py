@@ -181,8 +181,13 @@ def _check_asked(log: Log, level: Level) -> None:
 
 
 def _damaged(why: str) -> CheckpointError:
+    return misplaced(f"the checkpoint names a place that is not there: {why}")
+
+
+def misplaced(message: str) -> CheckpointError:
+    """Make the error of a checkpoint that does not fit the chart it is to go on in."""
     return CheckpointError(
-        f"the checkpoint names a place that is not there: {why}",
+        message,
         code="bad_checkpoint",
         where="place",
         fix="resume with the checkpoint of a run of this very chart",

@@ -12,6 +12,7 @@ from typing import Any
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.model import (
     MAX_NESTING,
+    Branch,
     Chart,
     DeciderStage,
     FanOutStage,
@@ -46,7 +47,7 @@ def check_chart(name: str, stages: Sequence[Stage], loop_to: Any = None) -> list
     --------
     >>> from runbook_nb.chart.model import FunctionStage
     >>> [str(p) for p in check_chart("c", [FunctionStage(id="a/b", name="A", fn=print)])]
-    ["'a/b': an id may not be blank, padded, or hold any of / # ~"]
+    ["'a/b': an id may not be blank, padded, or hold any of / # ~; write a short word: id='load'"]
     """
     problems = list(_check_name(name))
     if not stages:
@@ -267,15 +268,11 @@ def _check_subchart(stage: SubchartStage, where: str) -> Iterator[Problem]:
         )
 
 
-def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
-    where = repr(stage.id)
-    if isinstance(stage, SelectorStage):
-        yield from _check_judge(stage, where, "rb.select(…)")
-    word = "selector" if isinstance(stage, SelectorStage) else "fork"
-    if not stage.branches:
-        yield Problem(message=f"a {word} needs at least one branch", where=where, fix=_BRANCHLESS)
+def _check_branches(
+    branches: Sequence[Branch], where: str, seen: dict[str, str]
+) -> Iterator[Problem]:
     routes: set[str] = set()
-    for branch in stage.branches:
+    for branch in branches:
         if branch.route in routes:
             yield Problem(
                 message=f"branch {branch.route!r} is declared twice",
@@ -284,6 +281,17 @@ def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
             )
         routes.add(branch.route)
         yield from _check_stage(branch.stage, seen)
+
+
+def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
+    where = repr(stage.id)
+    if isinstance(stage, SelectorStage):
+        yield from _check_judge(stage, where, "rb.select(…)")
+    word = "selector" if isinstance(stage, SelectorStage) else "fork"
+    if not stage.branches:
+        yield Problem(message=f"a {word} needs at least one branch", where=where, fix=_BRANCHLESS)
+    yield from _check_branches(stage.branches, where, seen)
+    routes = {branch.route for branch in stage.branches}
     if isinstance(stage, SelectorStage):
         yield from _check_targets(stage, routes, where)
     if stage.into is not None and not is_text(stage.into):
@@ -352,16 +360,8 @@ def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Proble
     declared = [branch for branch in stage.branches if not branch.added]
     if not declared:
         yield Problem(message="a decider needs at least one branch", where=where, fix=_BRANCHLESS)
-    routes: set[str] = set()
-    for branch in stage.branches:
-        if branch.route in routes:
-            yield Problem(
-                message=f"branch {branch.route!r} is declared twice",
-                where=where,
-                fix="give each branch a word of its own",
-            )
-        routes.add(branch.route)
-        yield from _check_stage(branch.stage, seen)
+    yield from _check_branches(stage.branches, where, seen)
+    routes = {branch.route for branch in stage.branches}
     if stage.default is not None and stage.default not in routes:
         yield Problem(
             message=f"the default {stage.default!r} is no branch of this decider",

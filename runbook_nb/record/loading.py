@@ -122,24 +122,23 @@ def _decoded(content: bytes, max_bytes: int, where: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise LoadError(
-            f"the recording is no UTF-8 text: {visible(str(error))}",
-            code="not_json",
-            where=where,
-            fix="write it with JSON.stringify, or recording.to_json()",
-        ) from None
+        raise _not_json(f"the recording is no UTF-8 text: {visible(str(error))}", where) from None
+
+
+def _not_json(message: str, where: str) -> LoadError:
+    return LoadError(
+        message,
+        code="not_json",
+        where=where,
+        fix="write it with JSON.stringify, or recording.to_json()",
+    )
 
 
 def _parsed(text: str, where: str) -> Any:
     try:
         return read_json(text)
     except (ValueError, RecursionError) as error:
-        raise LoadError(
-            f"the recording is no JSON: {visible(str(error))}",
-            code="not_json",
-            where=where,
-            fix="write it with JSON.stringify, or recording.to_json()",
-        ) from None
+        raise _not_json(f"the recording is no JSON: {visible(str(error))}", where) from None
 
 
 def _recording(found: Any, where: str) -> Mapping[str, Any]:
