@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from runbook_nb.chart.builder import FlowChartBuilder
 
 
+_INSIDE = "give them to the stages inside"
+
+
 class BranchesBuilder:
     """Collects the branches of one stage; made by ``add_decider`` and its like."""
 
@@ -35,6 +38,12 @@ class BranchesBuilder:
         self._owner = owner
         self._stage = stage
         self._branches: list[Branch] = []
+        self._unended = Problem(
+            message="its branches were never ended, so that it is no part of the chart",
+            where=repr(stage.id),
+            fix="write .end() behind its last branch",
+        )
+        owner._problems.append(self._unended)
 
     def branch(
         self,
@@ -89,6 +98,8 @@ class BranchesBuilder:
         stage: Stage
         shown = name if name is not None else id
         if isinstance(fn, Chart) or lazy:
+            if resume is not None or stream is not None:
+                self._refuse("resume and stream are for a branch that is a function", id, _INSIDE)
             stage = SubchartStage(
                 id=id,
                 name=shown,
@@ -116,20 +127,17 @@ class BranchesBuilder:
                 blocking=blocking,
             )
             if inputs is not None or outputs is not None or propagate_stop:
-                self._owner._problems.append(
-                    Problem(
-                        message="inputs, outputs and propagate_stop are for a branch that is a "
-                        "chart",
-                        where=repr(id),
-                    )
+                self._refuse(
+                    "inputs, outputs and propagate_stop are for a branch that is a chart",
+                    id,
+                    "let the function read and write what it needs",
                 )
+            self._owner._problems += one_form(resume, stream, id)
         if loop_to is not None and not isinstance(self._stage, DeciderStage):
-            self._owner._problems.append(
-                Problem(
-                    message="branches that run side by side cannot go back to a stage",
-                    where=repr(id),
-                    fix="loop from a decider behind them",
-                )
+            self._refuse(
+                "branches that run side by side cannot go back to a stage",
+                id,
+                "loop from a decider behind them",
             )
         self._branches.append(Branch(route=id, stage=stage, loop_to=loop_to))
         return self
@@ -142,14 +150,27 @@ class BranchesBuilder:
         if isinstance(self._stage, DeciderStage):
             self._stage = replace(self._stage, default=id)
         else:
-            self._owner._problems.append(
-                Problem(message="only a decider has a default", where=repr(self._stage.id))
+            self._refuse(
+                "only a decider has a default", self._stage.id, "run the branch always, in a fork"
             )
         return self
 
+    def _refuse(self, message: str, id: Any, fix: str) -> None:
+        self._owner._problems.append(Problem(message=message, where=repr(id), fix=fix))
+
     def end(self) -> FlowChartBuilder:
         """Close the list of branches and go back to the chart."""
+        if self._unended in self._owner._problems:
+            self._owner._problems.remove(self._unended)
         return self._owner._add(replace(self._stage, branches=tuple(self._branches)))
+
+
+def one_form(resume: Any, stream: Any, id: Any) -> list[Problem]:
+    """Refuse a stage that is to be pausable and streaming."""
+    if resume is None or stream is None:
+        return []
+    fix = "ask in one stage and stream in another"
+    return [Problem(message="a stage either asks or streams", where=repr(id), fix=fix)]
 
 
 def tags_of(tags: Any) -> tuple[Any, ...]:

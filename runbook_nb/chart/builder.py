@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb.chart.branches import BranchesBuilder, made_stage, tags_of
-from runbook_nb.chart.finishing import beside, finished_chart, rule_set_of
+from runbook_nb.chart.branches import BranchesBuilder, made_stage, one_form, tags_of
+from runbook_nb.chart.finishing import beside, finished_chart, rule_set_of, second_loop
 from runbook_nb.chart.model import (
     Chart,
     DeciderStage,
@@ -94,6 +94,7 @@ def flow_chart(
         output_schema=output_schema,
         output=output,
     )
+    builder._problems += one_form(resume, stream, id)
     if fn is not None or id is not None:
         builder._stages.append(
             made_stage(
@@ -510,9 +511,7 @@ class FlowChartBuilder:
         {'n': 3}
         """
         if self._loop_to is not None:
-            self._problems.append(
-                Problem(message=f"the chart already goes back to {self._loop_to!r}", where=repr(id))
-            )
+            self._problems.append(second_loop(self._loop_to, id))
         else:
             self._loop_to = id
         return self

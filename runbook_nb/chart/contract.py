@@ -62,6 +62,7 @@ def declared_problems(schema: Any, where: str, *, any_type: bool = False) -> Ite
             message=f"it is {type(schema).__name__}, neither a JSON Schema nor a model or an "
             "object with a parse method",
             where=where,
+            fix='write {"type": "object", "properties": {…}}, or leave it out',
         )
         return
     for problem in schema_problems(schema, any_type=any_type):

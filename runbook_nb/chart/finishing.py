@@ -63,12 +63,30 @@ def beside(stages: Sequence[Stage], stage: SubchartStage) -> list[Stage]:
     """Add a mounted chart that runs side by side with those just before it that do so too."""
     branch = Branch(route=stage.id, stage=stage)
     last = stages[-1] if stages else None
-    if isinstance(last, ForkStage) and last.id.endswith(_FORK):
+    if isinstance(last, ForkStage) and _is_made(last):
         name = f"{last.name}, {stage.name}"
         return [*stages[:-1], replace(last, branches=(*last.branches, branch), name=name)]
     fork_id = f"{stage.id}{_FORK}"
     fork = ForkStage(id=fork_id, name=str(stage.name), branches=(branch,), merge="keys")
     return [*stages, fork]
+
+
+def _is_made(fork: ForkStage) -> bool:
+    """Say whether a fork was made here, and not by the author."""
+    return (
+        fork.merge == "keys"
+        and all(isinstance(branch.stage, SubchartStage) for branch in fork.branches)
+        and fork.id == f"{fork.branches[0].id}{_FORK}"
+    )
+
+
+def second_loop(first: str, id: Any) -> Problem:
+    """Make the problem of a chart that is to go back twice."""
+    return Problem(
+        message=f"the chart already goes back to {first!r}",
+        where=repr(id),
+        fix="let a decider's branches go back to different stages",
+    )
 
 
 def rule_set_of(rules: Any) -> Any:

@@ -16,7 +16,7 @@ from runbook_nb.chart.scope import Frame, InterruptSignal, question_part
 from runbook_nb.errors import CheckpointError
 from runbook_nb.record.log import Log
 from runbook_nb.record.places import Place
-from runbook_nb.record.shapes import STATE_CODES, replayed
+from runbook_nb.record.shapes import STATE_CODES, replayed, replayed_levels
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
@@ -114,6 +114,8 @@ def reenter(
     """
     from runbook_nb.chart.mounts import chart_of, inner_frame
 
+    track, own = level.frame.track, level.plan.stages[0].ref.path
+    states = replayed_levels(execution.log, track.codes, track.values, own, level.frame.base)
     for depth, (at, route) in enumerate(place.levels):
         level.taken = _stage_at(level.plan, at, route)
         level.at, level.route = at, route
@@ -126,10 +128,7 @@ def reenter(
             raise _damaged(f"stage {plan.ref.name!r} mounts no chart")
         key = f"{frame.path}{stage.id}"
         inner = plan.inner(lambda stage=stage, key=key: chart_of(execution, stage, key))
-        track = frame.track
-        state, args = replayed(
-            execution.log, track.codes, track.values, f"{plan.ref.key}/", FrozenDict()
-        )
+        state, args, _ = states.get(f"{plan.ref.key}/") or ({}, None, set())
         outer.append(level)
         level = Level(inner, inner_frame(frame, plan, state, FrozenDict(args or {})))
     if place.kind != "branches":

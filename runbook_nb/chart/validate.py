@@ -34,6 +34,9 @@ RESERVED = "/#~"
 
 _GENERATOR, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x100, 0x200
 
+_DEEP = "hand items on to a chart of their own instead of nesting another one"
+_BRANCHLESS = 'add .branch("word", function) before .end()'
+
 _ID = re.compile(rf"[^\s{RESERVED}]([^{RESERVED}\n\r\t]*[^\s{RESERVED}])?")
 
 
@@ -44,7 +47,7 @@ def check_chart(name: str, stages: Sequence[Stage], loop_to: Any = None) -> list
     --------
     >>> from runbook_nb.chart.model import FunctionStage
     >>> [str(p) for p in check_chart("c", [FunctionStage(id="a/b", name="A", fn=print)])]
-    ["'a/b': an id may not be blank, padded, or hold any of / # ~"]
+    ["'a/b': an id may not be blank, padded, or hold any of / # ~; write a short word: id='load'"]
     """
     problems = list(_check_name(name))
     if not stages:
@@ -133,7 +136,11 @@ def is_id(value: Any) -> bool:
 
 def _check_name(name: Any) -> Iterator[Problem]:
     if not is_text(name):
-        yield Problem(message=f"a chart needs a name, not {name!r}", where="name")
+        yield Problem(
+            message=f"a chart needs a name, not {name!r}",
+            where="name",
+            fix='write flow_chart("what it is for", …)',
+        )
 
 
 def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
@@ -142,6 +149,7 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
         yield Problem(
             message=f"an id may not be blank, padded, or hold any of {' '.join(RESERVED)}",
             where=where,
+            fix="write a short word: id='load'",
         )
     elif stage.id in seen:
         yield Problem(
@@ -152,7 +160,11 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
     else:
         seen[stage.id] = stage.name
     if not is_text(stage.name):
-        yield Problem(message=f"a stage needs a name, not {stage.name!r}", where=where)
+        yield Problem(
+            message=f"a stage needs a name, not {stage.name!r}",
+            where=where,
+            fix="name it as a reader should see it",
+        )
     fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
     if isinstance(stage, FunctionStage) and not callable(fn):
         yield Problem(
@@ -167,9 +179,15 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
             fix="return a value instead of yielding",
         )
     if isinstance(stage, PausableStage):
-        yield from _check_function(stage.resume, "resume", where)
+        yield from _check_function(
+            stage.resume, "resume", where, "it takes the scope and the answer"
+        )
     if isinstance(stage, StreamingStage) and not is_text(stage.stream):
-        yield Problem(message=f"stream is {stage.stream!r}, not a text", where=where)
+        yield Problem(
+            message=f"stream is {stage.stream!r}, not a text",
+            where=where,
+            fix="give the stream an id, or leave it out",
+        )
     if isinstance(stage, SubchartStage):
         yield from _check_subchart(stage, where)
     retry: Any = stage.retry
@@ -177,15 +195,23 @@ def _check_stage(stage: Stage, seen: dict[str, str]) -> Iterator[Problem]:
         yield Problem(message=f"retry is {retry!r}", where=where, fix="write rb.Retry(attempts=3)")
     description: Any = stage.description
     if description is not None and not isinstance(description, str):
-        yield Problem(message=f"the description is {description!r}, not a text", where=where)
+        yield Problem(
+            message=f"the description is {description!r}, not a text",
+            where=where,
+            fix="say in a sentence what it does, or leave it out",
+        )
     yield from _check_tags(stage, where)
 
 
-def _check_function(fn: Any, name: str, where: str) -> Iterator[Problem]:
+def _check_function(fn: Any, name: str, where: str, fix: str) -> Iterator[Problem]:
     if not callable(fn):
-        yield Problem(message=f"{name} is {fn!r}, which cannot be called", where=where)
+        yield Problem(message=f"{name} is {fn!r}, which cannot be called", where=where, fix=fix)
     elif yields(fn):
-        yield Problem(message=f"{name} is a generator: its body would never run", where=where)
+        yield Problem(
+            message=f"{name} is a generator: its body would never run",
+            where=where,
+            fix="return a value instead of yielding",
+        )
 
 
 def _check_subchart(stage: SubchartStage, where: str) -> Iterator[Problem]:
@@ -206,12 +232,15 @@ def _check_subchart(stage: SubchartStage, where: str) -> Iterator[Problem]:
         yield Problem(
             message=f"its charts nest {nesting(chart)} deep; the most is {MAX_NESTING}",
             where=where,
+            fix=_DEEP,
         )
     for name in ("inputs", "outputs"):
         mapping = getattr(stage, name)
-        if mapping is None or callable(mapping):
+        if mapping is None:
             continue
-        if not isinstance(mapping, Mapping) or not all(
+        if callable(mapping):
+            yield from _check_function(mapping, name, where, "")
+        elif not isinstance(mapping, Mapping) or not all(
             is_text(key) and is_text(value) for key, value in mapping.items()
         ):
             yield Problem(
@@ -223,6 +252,7 @@ def _check_subchart(stage: SubchartStage, where: str) -> Iterator[Problem]:
         yield Problem(
             message=f"array_merge is {stage.array_merge!r}, neither 'concat' nor 'replace'",
             where=where,
+            fix="leave it out to put lists behind those that are there",
         )
     if stage.retry is not None:
         yield Problem(
@@ -244,7 +274,11 @@ def _check_branches(
     routes: set[str] = set()
     for branch in branches:
         if branch.route in routes:
-            yield Problem(message=f"branch {branch.route!r} is declared twice", where=where)
+            yield Problem(
+                message=f"branch {branch.route!r} is declared twice",
+                where=where,
+                fix="give each branch a word of its own",
+            )
         routes.add(branch.route)
         yield from _check_stage(branch.stage, seen)
 
@@ -255,13 +289,17 @@ def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
         yield from _check_judge(stage, where, "rb.select(…)")
     word = "selector" if isinstance(stage, SelectorStage) else "fork"
     if not stage.branches:
-        yield Problem(message=f"a {word} needs at least one branch", where=where)
+        yield Problem(message=f"a {word} needs at least one branch", where=where, fix=_BRANCHLESS)
     yield from _check_branches(stage.branches, where, seen)
     routes = {branch.route for branch in stage.branches}
     if isinstance(stage, SelectorStage):
         yield from _check_targets(stage, routes, where)
     if stage.into is not None and not is_text(stage.into):
-        yield Problem(message=f"into is {stage.into!r}, not a state key", where=where)
+        yield Problem(
+            message=f"into is {stage.into!r}, not a state key",
+            where=where,
+            fix="name the key the slots go to: into='results'",
+        )
     merge = stage.merge
     if merge is not None and merge != "keys" and not callable(merge):
         yield Problem(
@@ -269,10 +307,13 @@ def _check_fork(stage: ForkStage, seen: dict[str, str]) -> Iterator[Problem]:
             where=where,
             fix="write merge='keys', or merge=function(scope, slots)",
         )
+    elif callable(merge):
+        yield from _check_function(merge, "merge", where, "")
     if not _is_count(stage.max_concurrency):
         yield Problem(
             message=f"max_concurrency is {stage.max_concurrency!r}, not a whole number from 1",
             where=where,
+            fix="say how many may wait at once, or leave it out",
         )
 
 
@@ -303,10 +344,14 @@ def _check_tags(stage: Stage, where: str) -> Iterator[Problem]:
     tags = stage.tags
     if any(not is_text(tag) or "~" in tag for tag in tags):
         yield Problem(
-            message=f"tags are non-blank texts without ~, not {list(tags)!r}", where=where
+            message=f"tags are non-blank texts without ~, not {list(tags)!r}",
+            where=where,
+            fix='write tags=["slow", "network"]',
         )
     elif len(set(tags)) != len(tags):
-        yield Problem(message=f"a tag is given twice in {list(tags)!r}", where=where)
+        yield Problem(
+            message=f"a tag is given twice in {list(tags)!r}", where=where, fix="give it once"
+        )
 
 
 def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Problem]:
@@ -314,7 +359,7 @@ def _check_decider(stage: DeciderStage, seen: dict[str, str]) -> Iterator[Proble
     yield from _check_judge(stage, where, "rb.decide(…)")
     declared = [branch for branch in stage.branches if not branch.added]
     if not declared:
-        yield Problem(message="a decider needs at least one branch", where=where)
+        yield Problem(message="a decider needs at least one branch", where=where, fix=_BRANCHLESS)
     yield from _check_branches(stage.branches, where, seen)
     routes = {branch.route for branch in stage.branches}
     if stage.default is not None and stage.default not in routes:
@@ -340,14 +385,14 @@ def _check_targets(
         )
         return
     word = "decider"
+    whose = "a rule" if stage.rules.is_bare else f"rule set {stage.rules.name!r}"
     if isinstance(stage, SelectorStage):
         # What cannot be read selects nothing, and there is no default.
         word, branches = "selector", tuple(dict.fromkeys(r.then for r in stage.rules.rules))
     for target in branches:
         if target not in routes:
             yield Problem(
-                message=f"rule set {stage.rules.name!r} routes to {target!r}, "
-                f"which is no branch of this {word}",
+                message=f"{whose} routes to {target!r}, which is no branch of this {word}",
                 where=where,
                 fix=did_you_mean(target, routes) or f'add .branch("{target}", …)',
             )
@@ -378,12 +423,25 @@ def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
         yield Problem(
             message=f"its branch nests charts {nesting(branch)} deep; the most is {MAX_NESTING}",
             where=where,
+            fix=_DEEP,
         )
     for name in ("max_branches", "max_concurrency"):
         value = getattr(stage, name)
         if not _is_count(value):
-            yield Problem(message=f"{name} is {value!r}, not a whole number from 1", where=where)
+            yield Problem(
+                message=f"{name} is {value!r}, not a whole number from 1",
+                where=where,
+                fix=f"write {name}=50",
+            )
     if not is_text(stage.into):
-        yield Problem(message=f"into is {stage.into!r}, not a state key", where=where)
+        yield Problem(
+            message=f"into is {stage.into!r}, not a state key",
+            where=where,
+            fix="name the key the slots go to: into='results'",
+        )
     if stage.subject is not None and not is_text(stage.subject):
-        yield Problem(message=f"subject is {stage.subject!r}, not a key of the items", where=where)
+        yield Problem(
+            message=f"subject is {stage.subject!r}, not a key of the items",
+            where=where,
+            fix="name the key of an item that says who it is, or leave it out",
+        )

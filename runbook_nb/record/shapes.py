@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
@@ -166,14 +166,25 @@ def state_after(
     return FrozenDict(state)
 
 
-def replayed(
+class Level(NamedTuple):
+    """One chart of a track as it stands: its state, and what was last mapped into it.
+
+    Nothing is mapped into the track's own chart.
+    """
+
+    state: dict[str, Any]
+    entered: Mapping[str, Any] | None
+    growing: set[str]
+
+
+def replayed_levels(
     log: Log,
     codes: Sequence[int],
     values: Sequence[Any],
     path: str,
     base: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-    """Rebuild the state of one level of a track: its own, or that of a chart mounted in it.
+) -> dict[str, Level]:
+    """Rebuild the states of a track: of its own chart, and of each chart mounted in it.
 
     Parameters
     ----------
@@ -181,25 +192,37 @@ def replayed(
     codes, values : sequence
         The track.
     path : str
-        The level.
+        The path of the track's own chart.
     base : mapping, optional
-        What the track's own level began with.
+        What that one began with.
 
     Returns
     -------
-    (dict, mapping or None)
-        The state, and what was last mapped in.
+    dict
+        The levels by their paths; of a chart that was entered more than once, the last.
     """
-    state = dict(base or {})
-    entered: Mapping[str, Any] | None = None
-    growing: set[str] = set()
+    levels = {path: Level(dict(base or {}), None, set())}
     for event in log.events(codes):
         code = event.code
-        if code.kind == "enter" and f"{code.stage.key}/" == path:
+        if code.kind == "enter":
             entered = values[event.at]
-            state = dict(values[event.at])
-            growing.clear()
-        elif code.kind in STATE_CODES and code.stage.path == path:
+            levels[f"{code.stage.key}/"] = Level(dict(entered), entered, set())
+        elif code.kind in STATE_CODES:
+            level = levels.get(code.stage.path)
+            if level is None:  # a damaged log: it changes a chart that was never entered
+                level = levels[code.stage.path] = Level({}, None, set())
             value = None if code.kind == "delete" else values[event.at]
-            apply_change(state, code, value, growing)
-    return state, entered
+            apply_change(level.state, code, value, level.growing)
+    return levels
+
+
+def replayed(
+    log: Log,
+    codes: Sequence[int],
+    values: Sequence[Any],
+    path: str,
+    base: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """Rebuild one level of a track: its state, and what was last mapped in; see above."""
+    level = replayed_levels(log, codes, values, path, base)[path]
+    return level.state, level.entered

@@ -8,7 +8,7 @@ verdicts come from is in the picture before anything has run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, show
 from runbook_nb._view import Badge, Card, Section, verdict_role
+from runbook_nb.errors import LoadError
 
 if TYPE_CHECKING:
     from runbook_nb.render.flowchart import Flowchart
@@ -207,28 +208,42 @@ class Structure(Immutable, Renderable):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form of the whole graph."""
+        """Give the JSON form of the whole graph.
+
+        Each node is listed once, in the group it lies in directly: charts may lie in one another
+        by the hundred.
+        """
+        frames = self.frames()
         return {
             "name": self.name,
             "nodes": [node.to_dict() for node in self.nodes],
             "edges": [edge.to_dict() for edge in self.edges],
-            "groups": [{"key": key, "members": list(members)} for key, members in self.groups],
+            "groups": [
+                {"key": key, "members": [one for one in members if frames[one] == key]}
+                for key, members in self.groups
+            ],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Structure:
-        """Read the JSON form back."""
-        return cls(
+        """Read the JSON form back.
+
+        Raises
+        ------
+        LoadError
+            Its groups lie in one another in a circle.
+        """
+        listed = [(group["key"], tuple(group["members"])) for group in data.get("groups", ())]
+        read = cls(
             name=data["name"],
             nodes=tuple(
                 StructureNode(**{**node, "tags": tuple(node.get("tags", ()))})
                 for node in data["nodes"]
             ),
             edges=tuple(StructureEdge(**edge) for edge in data.get("edges", ())),
-            groups=tuple(
-                (group["key"], tuple(group["members"])) for group in data.get("groups", ())
-            ),
+            groups=tuple(listed),
         )
+        return replace(read, groups=tuple(_with_all_inside(read)))
 
     def flowchart(self) -> Flowchart:
         """Draw what could happen; the object has ``.svg``, ``.dot`` and ``.mermaid``."""
@@ -252,6 +267,25 @@ class Structure(Immutable, Renderable):
             headline=counted(len(self.nodes), "node"),
             sections=(Section(label="Stages", parts=(flow,)),),
         )
+
+
+def _with_all_inside(structure: Structure) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Give the groups with everything inside, from what lies in them directly."""
+    frames = structure.frames()
+    inside: dict[str, list[str]] = {key: [] for key, _ in structure.groups}
+    for key in dict.fromkeys([*(node.key for node in structure.nodes), *frames]):
+        frame, steps = frames.get(key), 0
+        while frame is not None:
+            inside[frame].append(key)
+            frame, steps = frames.get(frame), steps + 1
+            if steps > len(inside):
+                raise LoadError(
+                    f"the chart inside {frame!r} lies in itself",
+                    where="structure.groups",
+                    fix="load a structure as it was written",
+                )
+    for key, members in inside.items():
+        yield key, tuple(members)
 
 
 def _gathered(

@@ -294,3 +294,96 @@ def test_a_chart_shows_and_describes_itself():
 def test_a_stage_that_no_builder_makes_can_be_checked_too():
     stage = FanOutStage(id="e", name="E", items=nothing, branch=nested(1), max_branches=1, into="o")
     assert check_chart("c", [stage]) == []
+
+
+# -- every kind of stage -----------------------------------------------------------------------
+
+INNER = flow_chart("inner", nothing, id="in").build()
+
+
+def one_of_each():
+    facts = {"description": "What it is for.", "tags": ["slow", "network"]}
+    builder = (
+        flow_chart("c", nothing, id="first", **facts)
+        .add_function("Function", nothing, id="function", **facts)
+        .add_streaming("Streaming", nothing, id="streaming", **facts)
+        .add_pausable("Pausable", nothing, lambda s, a: None, id="pausable", **facts)
+    )
+    for add, more in (
+        ("add_decider", {"judge": lambda s: "x"}),
+        ("add_selector", {"judge": lambda s: ["x"]}),
+        ("add_fork", {}),
+    ):
+        kind = add.removeprefix("add_")
+        owner = getattr(builder, add)(kind.title(), id=kind, **more, **facts)
+        builder = owner.branch("x", nothing, name="Branch", **facts).end()
+    builder.add_subchart("Subchart", INNER, id="subchart", **facts)
+    builder.add_parallel_for_each(
+        "Fan_Out", id="fan_out", items=nothing, branch=INNER, max_branches=1, into="o", **facts
+    )
+    return builder
+
+
+def test_every_kind_of_stage_keeps_the_authors_words_in_the_structure():
+    structure = one_of_each().build().structure
+    kinds = {node.key: node.kind for node in structure.nodes if "/" not in node.key}
+    assert kinds == {
+        **{"first": "stage", "function": "stage", "streaming": "streaming"},
+        **{"pausable": "pausable", "decider": "decider", "selector": "selector", "fork": "fork"},
+        **{"subchart": "subchart", "fan_out": "fan_out"},
+        **{"x": "branch", "selector.x": "branch", "fork.x": "branch"},
+    }
+    for node in structure.nodes:
+        if "/" not in node.key:
+            assert node.description == "What it is for."
+            assert node.tags == ("slow", "network")
+        assert node.name in ("c", "inner", "Branch") or node.name.lower() == node.id
+
+
+def test_every_method_gives_the_builder_back_and_a_builder_may_be_built_again_and_again():
+    builder = one_of_each()
+    first = builder.build()
+    assert builder.build().structure == first.structure
+    assert first.run_sync().status == "ok"
+    longer = builder.add_function("Last", nothing, id="last").build()
+    assert (len(first.stages), len(longer.stages)) == (9, 10)
+
+
+def test_a_chart_of_every_kind_may_be_copied_and_goes_on_looping():
+    chart = one_of_each().loop_to("function").build()
+    again = copy.copy(chart)
+    assert (again.loop_to, again.structure) == ("function", chart.structure)
+    assert copy.copy(flow_chart("c", nothing, id="a", output=len).build()).output is len
+
+
+def test_a_branch_is_called_by_its_word_unless_named():
+    fork = flow_chart("c", nothing, id="a").add_fork("F", id="f").branch("x", nothing)
+    chart = fork.branch("y", nothing, name="Why").end().build()
+    assert [branch.name for branch in chart.stages[1].branches] == ["x", "Why"]
+
+
+def test_charts_beside_one_another_do_not_join_a_fork_of_the_authors():
+    fork = flow_chart("c", nothing, id="a").add_fork("Mine", id="mine.fork")
+    builder = fork.branch("x", INNER).end()
+    builder.add_subchart("One", INNER, id="one", parallel=True)
+    builder.add_subchart("Two", INNER, id="two", parallel=True)
+    builder.add_function("F", nothing, id="f")
+    builder.add_subchart("Three", INNER, id="three", parallel=True)
+    chart = builder.build()
+    assert [stage.id for stage in chart.stages] == [
+        *("a", "mine.fork", "one.fork", "f", "three.fork"),
+    ]
+    assert [stage.name for stage in chart.stages][2] == "One, Two"
+
+
+def test_the_first_stage_may_be_of_any_kind():
+    for add in (
+        lambda b: b.add_function("F", nothing, id="f"),
+        lambda b: b.add_subchart("S", INNER, id="f"),
+        lambda b: b.add_decider("D", lambda s: "x", id="f").branch("x", nothing).end(),
+        lambda b: b.add_parallel_for_each(
+            "E", id="f", items=lambda s: [], branch=INNER, max_branches=1, into="o"
+        ),
+    ):
+        run = add(flow_chart("c")).build().run_sync()
+        assert run.walk[0].runtime_stage_id == "f#0"

@@ -9,7 +9,14 @@ import pytest
 import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.scope import Scope, interrupt
-from runbook_nb.errors import ChartError, CycleError, FrozenError, MissingKey, ScopeClosed
+from runbook_nb.errors import (
+    ChartError,
+    CycleError,
+    FrozenError,
+    MissingKey,
+    PathError,
+    ScopeClosed,
+)
 
 
 def run(*stages, args=None):
@@ -333,3 +340,148 @@ def test_changing_a_frame_that_was_read_does_not_rewrite_the_record():
     served = run.state["frame"]
     served.loc[0, "verdict"] = "fresh"
     assert run.commits[0].values["frame"]["verdict"].tolist() == ["old"]
+
+
+# -- reading inside ----------------------------------------------------------------------------
+
+PLAN = {"hosts": [{"name": "a", "ports": [22, 80]}, {"name": "b"}], "a.b": 1, "none": None}
+
+
+def reading(path, *default, plan=PLAN):
+    return run(lambda s: s.set("plan", plan), lambda s: s.read(path, *default))
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("plan", PLAN),
+        ("plan.hosts", PLAN["hosts"]),
+        ("plan.hosts[0].name", "a"),
+        ("plan.hosts[0].ports[1]", 80),
+        ("plan.none", None),
+    ],
+)
+def test_a_path_leads_through_mappings_and_lists(path, found):
+    done = reading(path)
+    assert done.result == found
+    assert steps(done)[1:] == ["Read plan"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("plan.hots", "no 'hots' in 'plan': it has hosts, a.b and none; did you mean 'hosts'?"),
+        ("plan.hosts[2]", "no position 2 in 'plan.hosts': it has 2 items"),
+        ("plan.hosts[1].ports", "no 'ports' in 'plan.hosts[1]': it has name"),
+        ("plan.hosts.name", "no 'name' in 'plan.hosts': it has 2 items"),
+        ("plan.none.x", "no 'x' in 'plan.none'"),
+        ("plan.hosts[0].name[0]", "no position 0 in 'plan.hosts[0].name'"),
+    ],
+)
+def test_a_part_that_is_not_there_is_an_error_that_says_what_is_or_the_default(path, words):
+    with pytest.raises(PathError) as caught:
+        reading(path)
+    assert words in str(caught.value)
+    assert caught.value.where == path
+    assert steps(caught.value.run)[1:] == ["Read plan"]
+    assert reading(path, "other").result == "other"
+    assert reading(path, None).result is None
+
+
+def test_a_first_key_that_nobody_wrote_is_an_error_like_any_other():
+    with pytest.raises(MissingKey, match="did you mean 'plan'"):
+        reading("plane.hosts")
+    assert reading("plane.hosts", 5).result == 5
+
+
+@pytest.mark.parametrize("path", ["", ".a", "a..b", "a.", "a[", "a[x]", "[0]", "a[0]b.", "a[-1]"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(PathError, match="is no path"):
+        reading(path)
+
+
+def test_a_key_that_is_spelt_like_a_path_comes_first():
+    done = run(lambda s: s.update({"a.b": 1, "a": {"b": 2}}), lambda s: s.read("a.b"))
+    assert done.result == 1
+    assert steps(done)[2:] == ["Read a.b"]
+    assert reading('plan["a.b"]').result == 1
+
+
+def test_slots_may_be_read_into():
+    each = flow_chart("e", lambda s: {"deep": [s.args["item"]]}, id="e").build()
+    chart = (
+        flow_chart("c", lambda s: None, id="s")
+        .add_parallel_for_each(
+            "E", id="each", items=lambda s: [7, 8], branch=each, max_branches=2, into="out"
+        )
+        .add_function("Read", lambda s: s.read("out[1].value.deep[0]"), id="read")
+        .build()
+    )
+    assert chart.run_sync().result == 8
+
+
+# -- the input is read on the record -----------------------------------------------------------
+
+
+def test_looking_at_the_input_is_recorded_once_per_execution_and_makes_no_row():
+    def stage(scope):
+        assert scope.args["n"] == scope.args["n"] == 1
+        scope["n"] = scope.args["n"]
+
+    done = run(stage, lambda s: None, args={"n": 1})
+    kinds = [event.code.kind for event in done.log.events(done.log.root.codes)]
+    assert kinds == ["stage", "args", "write", "stage"]
+    assert len(done.walk) == 3
+
+
+def test_each_attempt_and_each_branch_looks_for_itself():
+    tries = []
+
+    def stage(scope):
+        tries.append(scope.args["n"])
+        if len(tries) < 2:
+            raise ValueError
+
+    chart = flow_chart("c", stage, id="s", retry=rb.Retry(2)).build()
+    done = chart.run_sync({"n": 1})
+    kinds = [event.code.kind for event in done.log.events(done.log.root.codes)]
+    assert kinds == ["stage", "retry", "args"]
+
+
+# -- the state a run begins with ---------------------------------------------------------------
+
+
+def test_a_run_may_begin_with_a_state_that_is_no_input():
+    def stage(scope):
+        assert dict(scope.args) == {"x": 1}
+        scope["n"] = scope["n"] + 1
+        scope.append("rows", 3)
+
+    chart = flow_chart("c", stage, id="s").build()
+    given = {"n": 1, "rows": [1, 2], "other": {"a": 1}}
+    done = chart.run_sync({"x": 1}, state=given)
+    assert done.state == {"n": 2, "rows": [1, 2, 3], "other": {"a": 1}}
+    assert done.initial == given
+    assert given == {"n": 1, "rows": [1, 2], "other": {"a": 1}}
+    assert done.commits[0].values == {"n": 2, "rows": [1, 2, 3]}
+    assert done.commits.state_at(-1).state == given
+
+
+def test_what_a_run_begins_with_is_frozen_like_everything_else():
+    rows = [{"age": 1}]
+
+    def stage(scope):
+        with pytest.raises(FrozenError):
+            scope["rows"][0]["age"] = 2
+        return scope["rows"]
+
+    chart = flow_chart("c", stage, id="s").build()
+    done = chart.run_sync(state={"rows": rows})
+    rows[0]["age"] = 99
+    assert done.result == [{"age": 1}]
+
+
+@pytest.mark.parametrize("state", [[1], "x", {1: 2}])
+def test_a_state_is_a_mapping_of_names(state):
+    with pytest.raises(ChartError, match="the state of a run"):
+        flow_chart("c", lambda s: None, id="s").build().run_sync(state=state)
