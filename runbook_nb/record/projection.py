@@ -62,6 +62,36 @@ class WalkRow(Immutable):
         return {name: getattr(self, name) for name in COLUMNS}
 
 
+class RowInMaking(Immutable):
+    """A row that is still being made, laid out as `WalkRow` is.
+
+    Whoever makes many sets their fields the fast way, which a class that cannot be changed does
+    not have, and then gives each the class of a row.
+    """
+
+    __slots__ = COLUMNS
+
+    def __init__(
+        self,
+        step: int,
+        type: str,
+        depth: int,
+        stage: str | None,
+        stage_id: str | None,
+        runtime_stage_id: str | None,
+        subflow: str | None,
+        text: str,
+    ) -> None:
+        self.step = step
+        self.type = type
+        self.depth = depth
+        self.stage = stage
+        self.stage_id = stage_id
+        self.runtime_stage_id = runtime_stage_id
+        self.subflow = subflow
+        self.text = text
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectedWalk(Immutable):
     """A walk cut to a cap, with counters that stay true.
