@@ -103,12 +103,9 @@ class RowForms:
             row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"),
             row(step + 1, "step", 1, name, mount, named, outer, "Received item"),
             row(step + 2, "step", 1, name, mount, named, outer, "Received index"),
-        ]
-        step += HEAD
-        for kind, depth, stage, stage_id, tail, mounts, text, words in forms:
-            rows.append(
+            *[
                 row(
-                    step,
+                    at,
                     kind,
                     depth,
                     stage,
@@ -117,9 +114,21 @@ class RowForms:
                     inside + mounts if mounts else place,
                     text if words is None else words(values, offset),
                 )
-            )
-            step += 1
-        rows.append(row(step, "subflow", 0, name, mount, named, outer, f"Left {said}: {status}"))
+                for at, (kind, depth, stage, stage_id, tail, mounts, text, words) in enumerate(
+                    forms, step + HEAD
+                )
+            ],
+            row(
+                step + HEAD + len(forms),
+                "subflow",
+                0,
+                name,
+                mount,
+                named,
+                outer,
+                f"Left {said}: {status}",
+            ),
+        ]
         for made in rows:
             made.__class__ = WalkRow  # type: ignore[assignment]
         return rows  # type: ignore[return-value]
@@ -189,6 +198,8 @@ class RowForms:
 def _said(value: Any) -> str:
     """Say a value as sentences do, briefly where it is as plain as most are."""
     cls = value.__class__
+    if cls is bool:
+        return "true" if value else "false"
     if cls is int and -_PLAIN_INT < value < _PLAIN_INT:
         return str(value)
     if cls is str and len(value) <= _SHORT and value.isascii() and value.isprintable():
