@@ -170,7 +170,8 @@ class Tagger:
                 if len(places) == len(rows) and self._met.keys().isdisjoint(places):
                     self._met.update(places)
                     continue
-                for place, row in enumerate(rows, number):  # of what is there twice the first counts
+                # Of a row that is there twice the first counts.
+                for place, row in enumerate(rows, number):
                     self._met.setdefault(id(row), place)
             self._waiting.clear()
         return self._met
@@ -327,19 +328,17 @@ class Tagger:
         kinds = set(map(type, values))
         if not kinds <= _SCALARS:
             return None
-        texts, numbers, fractions = (
-            values if kinds == {kind} else [v for v in values if v.__class__ is kind]
-            if kind in kinds else ()
-            for kind in (str, int, float)
-        )
-        if texts:
+        if str in kinds:
+            texts: list[str] = _of_class(values, str, kinds)
             if self._refer and max(map(len, texts)) >= LONG:
                 return None
             if not is_clean("".join(texts)):
                 return None
-        if numbers and not -SAFE_INTEGER <= min(numbers) <= max(numbers) <= SAFE_INTEGER:
-            return None
-        if fractions and not all(map(math.isfinite, fractions)):
+        if int in kinds:
+            numbers: list[int] = _of_class(values, int, kinds)
+            if min(numbers) < -SAFE_INTEGER or max(numbers) > SAFE_INTEGER:
+                return None
+        if float in kinds and not all(map(math.isfinite, _of_class(values, float, kinds))):
             return None
         return list(values)
 
@@ -468,6 +467,11 @@ def _steps_to(value: Any, around: list[Any]) -> Iterator[str]:
 def _content(foreign: Foreign, value: Any) -> Any:
     found = foreign(value)
     return None if found is None else found[1]
+
+
+def _of_class(values: Sequence[Any], cls: type, kinds: set[type]) -> Any:
+    """Give the values of one exact class, out of values of several."""
+    return values if len(kinds) == 1 else [one for one in values if one.__class__ is cls]
 
 
 def _is_plain_key(key: Any) -> bool:

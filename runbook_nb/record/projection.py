@@ -79,7 +79,7 @@ class RowInMaking(Immutable):
 
     __slots__ = COLUMNS
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - positions are what makes it fast
         self,
         step: int,
         type: str,

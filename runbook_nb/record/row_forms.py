@@ -88,8 +88,8 @@ class RowForms:
         """Give the rows of a branch of a fan-out that has no fan-outs in it, from a step on."""
         forms = self._forms.get(id(facts))
         if forms is None:
-            made = map(self._form, (e for e in facts.events if e.code.kind in ROW_TYPES))
-            forms = self._forms[id(facts)] = tuple(made)
+            told = (event for event in facts.events if event.code.kind in ROW_TYPES)
+            forms = self._forms[id(facts)] = tuple(map(self._form, told))
         ref = fan.stage
         values, offset = fan.part(index)
         outer = f"{prefix}{ref.path}"[:-1] or None

@@ -29,7 +29,7 @@ class Block(NamedTuple):
     """All rows of a branch in which nothing fanned out, before they are made."""
 
     fan: FanOut
-    index: int
+    place: int
     prefix: str
     facts: ShapeFacts
 
@@ -188,7 +188,7 @@ class Rows:
         """Yield the rows before their texts are made, from a position on."""
         for piece in self._pieces(skip):
             if isinstance(piece, Block):
-                yield from self._entries_of(piece.fan, piece.index, piece.prefix)
+                yield from self._entries_of(piece.fan, piece.place, piece.prefix)
             else:
                 yield piece
 

@@ -172,15 +172,15 @@ def test_a_page_says_which_of_how_many_rows_it_holds():
     assert page.view().headline == "rows 5 to 8 of 43 rows"
     assert list(page.to_frame()["text"]) == [row.text for row in page]
     assert walk.page(-5, 2).start == 0
-    again = pickle.loads(pickle.dumps(page))
+    again = pickle.loads(pickle.dumps(page))  # noqa: S301 - our own
     assert (again, again.start, again.total) == (page, 5, 43)
     with pytest.raises(TypeError):
         page.append(1)
 
 
-@pytest.mark.parametrize("start, n", [("5", 1), (1.5, 1), (None, 1), (0, "9"), (True, 1)])
+@pytest.mark.parametrize(("start", "n"), [("5", 1), (1.5, 1), (None, 1), (0, "9"), (True, 1)])
 def test_a_page_begins_at_a_whole_number(start, n):
-    with pytest.raises(DefinitionError, match="of a page is .*, not a whole number"):
+    with pytest.raises(DefinitionError, match=r"of a page is .*, not a whole number"):
         subjects(1).run_sync().walk.page(start, n)
 
 
@@ -277,9 +277,7 @@ def test_subjects_of_every_kind_are_found_as_a_look_at_each_would_find_them():
     walk = each_of(rows, subject="id")
     for asked in (*items, [1], {"a": 1}, "nan", "NaN", "[1]", "(1 item)", str(2**70), "2", object):
         want = [
-            index
-            for fan, index, _ in walk.branches()
-            if same_subject(fan.subject_of(index), asked)
+            index for fan, index, _ in walk.branches() if same_subject(fan.subject_of(index), asked)
         ]
         assert [index for _, index, _ in walk._index().find(asked)] == want, asked
 
