@@ -5,8 +5,8 @@ Rows ``{subject, age_days, age_known}`` are there. Per subject: *load* takes the
 the verdict (1 write). Then the verdict rows are collected, and an envelope is written as JSON: 50
 rows, a table in Markdown, meanings, counters.
 
-References:
-
+References
+----------
 ``bare_loop``          a verdict word per row, and nothing else
 ``bare_envelope``      verdict rows and an envelope, no trace
 ``with_evidence``      the same, and a tuple per condition that was tried
