@@ -180,7 +180,14 @@ def main(arguments: list[str]) -> int:
         show([told], quick=asked.quick)
         all_told.append(told)
     if asked.json:
-        keep(Path(asked.json), all_told, where, started, asked.quick, arguments)
+        keep(
+            Path(asked.json),
+            all_told,
+            where=where,
+            started=started,
+            quick=asked.quick,
+            arguments=arguments,
+        )
     stops = {told["number"]: missed(told) for told in all_told}
     for number, why in stops.items():
         if why and not asked.quick:
@@ -194,6 +201,7 @@ def main(arguments: list[str]) -> int:
 def keep(
     path: Path,
     all_told: list[dict[str, Any]],
+    *,
     where: dict[str, Any],
     started: datetime,
     quick: bool,

@@ -61,9 +61,9 @@ def recorder_memory(plan: Plan) -> Iterator[Figure]:
 
 def resident_after(kind: str, n: int) -> dict[str, float]:
     """Run once in this process and say what it holds above its input, and how long it took."""
-    small, kept = charts(kind, 200)
+    small, _kept = charts(kind, 200)
     ours.caller(small())().to_json()  # what is made once is made
-    make, source = charts(kind, n)
+    make, _source = charts(kind, n)
     answer = ours.caller(make())
     gc.collect()
     before, start = resident(), perf_counter()

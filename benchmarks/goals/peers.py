@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -127,7 +128,7 @@ def compared(
     seen: dict[tuple[str, str], list[tuple[int, float]]] = {}
     try:
         for n, rounds in sizes.items():
-            yield from _at(plan, peers, wanted, n, rounds, seen)
+            yield from _at(plan, peers, wanted, n=n, rounds=rounds, seen=seen)
     finally:
         for peer in peers.values():
             peer.close()
@@ -139,6 +140,7 @@ def _at(
     plan: Plan,
     peers: Mapping[str, Peer],
     wanted: Mapping[str, tuple[str, ...]],
+    *,
     n: int,
     rounds: int,
     seen: dict[tuple[str, str], list[tuple[int, float]]],
@@ -204,10 +206,8 @@ def interleaved_once(work: Any) -> float:
 def works(n: int) -> dict[str, Any]:
     rows = task.rows_of(n)
     found = {"row-wise": ours.answers(ours.row_wise_chart(rows))}
-    try:
+    with suppress(NotMeasured):
         found["batch, rows in"] = ours.answers(ours.batch_chart(rows, n))
-    except NotMeasured:
-        pass
     return found
 
 
