@@ -22,10 +22,12 @@ from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
+from runbook_nb.chart.judged_rows import run_judge_each
 from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     Limits,
     PausableStage,
     SelectorStage,
@@ -382,6 +384,8 @@ class Execution(Watch):
         stage, kind = plan.stage, plan.stage.__class__
         if kind is FanOutStage:
             return (yield from run_fan_out(self, plan, stage, frame))
+        if kind is JudgeEachStage:
+            return (yield from run_judge_each(self, plan, stage, frame))
         if kind is ForkStage:
             return (yield from run_fork(self, plan, stage, frame))
         if kind is SelectorStage:
