@@ -73,7 +73,7 @@ def judge_each_stage(
     id: str,
     name: str,
     items: Callable[[Any], Any],
-    rules: RuleSet,
+    rules: Any,
     into: str | None,
     subject: str | None,
     max_branches: int,
@@ -81,7 +81,7 @@ def judge_each_stage(
     description: str | None,
     tags: Iterable[str],
 ) -> tuple[JudgeEachStage, list[Problem]]:
-    """Make a stage that judges rows, and say what is wrong with its rules and its decider.
+    r"""Make a stage that judges rows, and say what is wrong with its rules and its decider.
 
     Examples
     --------

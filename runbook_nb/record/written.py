@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from runbook_nb._frozen import freeze
+from runbook_nb._frozen import FrozenList, freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
@@ -23,6 +23,7 @@ from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log
 from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -251,6 +252,8 @@ class LogWriter:
             for number in fan.shape_numbers()
         ]
         items: Any = fan.items
+        if isinstance(items, Columns):  # as rows, which is what a reader looks for
+            items = FrozenList(items)
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         where = f"the items of {visible(fan.stage.name)!r}"
