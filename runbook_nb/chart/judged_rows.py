@@ -22,9 +22,8 @@ from runbook_nb.errors import ChartError, RuleError
 from runbook_nb.record.judged import JudgedFan
 from runbook_nb.rules.columns import Columns, as_columns
 from runbook_nb.rules.frame import judge_columns
-from runbook_nb.rules.model import Unreadable
 from runbook_nb.rules.plan import DecisionPath, path_for
-from runbook_nb.rules.ruleset import RuleSet
+from runbook_nb.rules.ruleset import RuleSet, deciding
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
@@ -111,16 +110,8 @@ def judged_outcomes(
         judged = judge_columns(rules, rows)
         return judged.paths, judged.numbers
     # Judging ends at a value that cannot be read whether it then refuses or names a branch.
-    judged = judge_columns(_deciding(rules), rows)
+    judged = judge_columns(deciding(rules), rows)
     return tuple(path_for(rules, path.codes) for path in judged.paths), judged.numbers
-
-
-def _deciding(rules: RuleSet) -> RuleSet:
-    """Give rules that send to a branch whatever makes these refuse."""
-    kept = Unreadable("refused")
-    if rules.is_bare:
-        return RuleSet.bare(rules.rules, rules.default, kept)
-    return RuleSet(rules.name, rules.version, rules.rules, rules.default, kept, rules.outside)
 
 
 class _Rows(_Items):
