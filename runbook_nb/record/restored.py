@@ -193,7 +193,7 @@ class LogReader:
             log.codes.append(code)
         for number, entry in enumerate(self._list_of(data, "shapes")):
             codes = self._track(entry, f"shapes[{number}]")
-            log._shape_numbers.setdefault(codes, number)
+            log.shape_numbers.setdefault(codes, number)
             log.shapes.append(Shape(number, codes))
             self._widths.append(log.width_of(codes))
 
