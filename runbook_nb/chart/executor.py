@@ -460,7 +460,7 @@ class Execution(Watch):
         try:
             if begun is not None:
                 frame.begun, scope, start = None, begun.scope, begun.start
-                value = yield from self.settled(plan, begun.outcome(), begun.scope)
+                value = yield from self.settled(plan, begun.outcome(), scope)
             elif plan.plain and self.untimed:
                 scope = Scope(frame, plan)
                 value = fn(scope)

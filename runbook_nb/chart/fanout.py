@@ -408,9 +408,7 @@ class _Branches:
             self.execution.place = place  # those that were ended with it had places of their own
             raise first
 
-    def branch(
-        self, index: int, place: Place | Begun | None = None, answer: Any = None
-    ) -> Steps:
+    def branch(self, index: int, place: Place | Begun | None = None, answer: Any = None) -> Steps:
         """Run one branch and file it; only what ends the run, or fail-fast, leaves here."""
         execution, fan = self.execution, self.fan
         begun = place if isinstance(place, Begun) else None

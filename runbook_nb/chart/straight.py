@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 _PLAIN: Final = ATOMS | {dict, list, tuple, set, frozenset, FrozenDict, FrozenList}
 
 #: Whether the interpreter can be asked who holds an object; else every stage gets a new scope.
-_COUNTED: Final = sys.implementation.name == "cpython" and getattr(
-    sys, "_is_gil_enabled", lambda: True
-)()
+_COUNTED: Final = (
+    sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+)
 
 
 class Begun:
@@ -53,8 +53,8 @@ class Begun:
         The branch taken there, where it is a decider.
     taken : StagePlan or None
         The stage or branch that runs; None where the stage has yet to begin.
-    scope : Scope or None
-        What its function was called with; None when it was not called.
+    scope : Scope
+        What its function was called with.
     value : object
         What the function gave.
     error : BaseException or None
@@ -68,15 +68,16 @@ class Begun:
     def __init__(
         self,
         frame: Frame,
+        scope: Scope,
         at: int,
         route: str | None = None,
         taken: StagePlan | None = None,
     ) -> None:
         self.frame = frame
+        self.scope = scope
         self.at = at
         self.route = route
         self.taken = taken
-        self.scope: Scope | None = None
         self.value: Any = None
         self.error: BaseException | None = None
         self.start = 0
@@ -155,6 +156,7 @@ class Straight:
         taken = stages[0]
         offset = len(values)
         value: Any = None
+        state: dict[str, Any]
         way: Way | None
         scope = Scope(frame, taken)
         growing = frame.growing
@@ -190,7 +192,7 @@ class Straight:
                                 except Exception:  # the facts themselves could not be read
                                     actual, code = missing, ERROR
                                 keep(actual)
-                                step = following[code] or taken.judging.after(step, code)
+                                step = following[code] or taken.judging.after(step, int(code))
                             way = taken.ways.get(step) or self._way(taken, step)
                             if growing:  # what was judged is kept with the decision
                                 growing.difference_update(step.keys)
@@ -211,7 +213,7 @@ class Straight:
                             return index, self._begun(index, taken, scope, offset, value)
                         if taken.judging is None and (holders(scope) != alone or scope._looked):
                             scope = self._another(scope, taken)
-                        taken = way.taken
+                        taken = way.taken  # noqa: PLW2901 - what runs here is the branch
                         extend(way.codes)
                     scope._plan = taken
                     value = taken.fn(scope)
@@ -284,9 +286,10 @@ class Straight:
 
     def _before(self, index: int, plan: StagePlan, scope: Scope, offset: int) -> Begun:
         """Hand a branch over before a stage begins."""
-        return Begun(self._frame_of(index, scope, offset), self.chart.places[plan.stage.id])
+        frame = self._frame_of(index, scope, offset)
+        return Begun(frame, scope, self.chart.places[plan.stage.id])
 
-    def _begun(
+    def _begun(  # noqa: PLR0917 - called where things go wrong, from many places
         self,
         index: int,
         taken: StagePlan,
@@ -303,16 +306,14 @@ class Straight:
             for route, one in ((None, plan), *plan.branches.items())
             if one is taken
         )
-        begun = Begun(frame, at, route, taken)
+        begun = Begun(frame, scope, at, route, taken)
         begun.value, begun.error = value, error
-        if taken.judging is None:
-            begun.scope = scope
-        if begun.scope is not None or error is not None:
+        if taken.judging is None or error is not None:
             frame.begun = begun
         return begun
 
     def _frame_of(self, index: int, scope: Scope, offset: int) -> Frame:
-        """Take what a branch left in the columns of the fan-out out again, as a track of its own."""
+        """Take what a branch left in the columns of the fan-out out again, on its own track."""
         shared, track = self.frame.track, Track()
         track.codes, shared.codes = shared.codes, []
         # What was judged without coming to a decision has values, and no code yet.

@@ -324,11 +324,11 @@ class Log:
         "_lock",
         "_numbers",
         "_paths",
-        "shape_numbers",
         "_specs",
         "_stages",
         "codes",
         "root",
+        "shape_numbers",
         "shapes",
         "taken_back",
     )

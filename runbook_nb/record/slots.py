@@ -6,11 +6,11 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import Immutable
+from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import visible
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.paths import item_paths
@@ -22,8 +22,26 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import Redactor
 
 
+class _Later(Immutable):
+    """What a slot says only when asked: its sentence, made from the record it was taken from."""
+
+    __slots__ = ("_fan",)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what was not set comes here.
+        if name == "reason":
+            told: str | None = None
+        elif name == "sentence":
+            decision = decision_of(self._fan, self.index)
+            told = None if decision is None else decision.sentence
+        else:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        object.__setattr__(self, name, told)
+        return told
+
+
 @dataclass(frozen=True, slots=True)
-class Slot(Immutable):
+class Slot(_Later):
     """What became of one item of a fan-out.
 
     Attributes
@@ -59,6 +77,17 @@ class Slot(Immutable):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
         return out
+
+
+#: Make and fill a slot without `Slot.__init__`, which takes four times as long.
+_new_slot: Final = Slot.__new__
+_set_fan, _set_index, _set_item, _set_status, _set_value, _set_branch = (
+    vars(owner)[name].__set__
+    for owner, name in (
+        (_Later, "_fan"),
+        *((Slot, name) for name in ("index", "item", "status", "value", "branch")),
+    )
+)
 
 
 class Slots(Sequence[Slot], Immutable):
@@ -114,6 +143,8 @@ class Slots(Sequence[Slot], Immutable):
         return self._slot(place)
 
     def __iter__(self) -> Iterator[Slot]:
+        if self._redactor is None:
+            return slots_of(self.fan_out)
         return (self._slot(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -139,18 +170,53 @@ class Slots(Sequence[Slot], Immutable):
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    item, status = fan.items[index], fan.statuses[index]
-    if status != OK:
-        return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
-    decision = decision_of(fan, index)
-    return Slot(
-        index,
-        item,
-        "ok",
-        value=value_of(fan, index),
-        sentence=None if decision is None else decision.sentence,
-        branch=route_of(fan, index),
-    )
+    return next(slots_of(fan, range(index, index + 1)))
+
+
+def slots_of(fan: FanOut, indices: Iterable[int] | None = None) -> Iterator[Slot]:
+    """Make the slots of many items, one after another; of all unless told which."""
+    items, statuses, shapes, offsets = fan.items, fan.statuses, fan.shapes, fan.offsets
+    values, readers = fan.values, {}
+    for index in range(len(fan)) if indices is None else indices:
+        if statuses[index] != OK:
+            status, reason = fan.status(index), reason_of(fan, index)
+            yield Slot(index, items[index], status, reason=reason)
+            continue
+        number = shapes[index]
+        if number not in readers:
+            readers[number] = _reader(fan, index)
+        read, branch = readers[number]
+        slot = _new_slot(Slot)
+        _set_fan(slot, fan)
+        _set_index(slot, index)
+        _set_item(slot, items[index])
+        _set_status(slot, "ok")
+        _set_value(slot, read(values, offsets[index]))
+        _set_branch(slot, branch)
+        yield slot
+
+
+def _reader(fan: FanOut, index: int) -> tuple[Callable[[Sequence[Any], int], Any], str | None]:
+    """Give what reads the value of a branch of one shape, and the way its decision took."""
+    shape = fan.shape(index)
+    if shape is None:  # a log that was read may say so
+        return (lambda values, offset: None), None
+    facts = facts_of(fan.log, shape)
+    if facts.result is not None:
+        at = facts.result.at
+        return (lambda values, offset: values[offset + at]), facts.route
+    if facts.plain_writes is None:
+        return (lambda values, offset: state_after(facts, values, offset)), facts.route
+    places = tuple(facts.plain_writes.items())
+    blank = dict.fromkeys(facts.plain_writes)
+
+    def read(values: Sequence[Any], offset: int) -> FrozenDict:
+        state = blank.copy()  # filling it is quicker than building it
+        for key, at in places:
+            state[key] = values[offset + at]
+        return FrozenDict(state)
+
+    return read, facts.route
 
 
 def served_slot(
