@@ -6,13 +6,13 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import visible
-from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
@@ -159,46 +159,50 @@ class Slots(Sequence[Slot], Immutable):
         return (list, (list(self),))
 
     def __repr__(self) -> str:
-        statuses, name = self.fan_out.statuses, self.fan_out.stage.name
+        count, name = self.fan_out.status_count, self.fan_out.stage.name
         if self._redactor is not None:
             name = self._redactor.text(name)
         return (
-            f"<Slots of {name!r}: {len(self)} items, {statuses.count(OK)} ok, "
-            f"{statuses.count(FAILED)} failed, {statuses.count(NOT_REACHED)} not reached>"
+            f"<Slots of {name!r}: {len(self)} items, {count(OK)} ok, "
+            f"{count(FAILED)} failed, {count(NOT_REACHED)} not reached>"
         )
 
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    return next(slots_of(fan, range(index, index + 1)))
+    number = fan.status_number(index)
+    return _made(fan, index, number, None if number != OK else _reader(fan, fan.shape(index)))
 
 
-def slots_of(fan: FanOut, indices: Iterable[int] | None = None) -> Iterator[Slot]:
-    """Make the slots of many items, one after another; of all unless told which."""
-    items, statuses, shapes, offsets = fan.items, fan.statuses, fan.shapes, fan.offsets
-    values, readers = fan.values, {}
-    for index in range(len(fan)) if indices is None else indices:
-        if statuses[index] != OK:
-            status, reason = fan.status(index), reason_of(fan, index)
-            yield Slot(index, items[index], status, reason=reason)
-            continue
-        number = shapes[index]
-        if number not in readers:
-            readers[number] = _reader(fan, index)
-        read, branch = readers[number]
-        slot = _new_slot(Slot)
-        _set_fan(slot, fan)
-        _set_index(slot, index)
-        _set_item(slot, items[index])
-        _set_status(slot, "ok")
-        _set_value(slot, read(values, offsets[index]))
-        _set_branch(slot, branch)
-        yield slot
+def slots_of(fan: FanOut) -> Iterator[Slot]:
+    """Make the slots of all items, one after another."""
+    readers: dict[int, Any] = {}
+    numbers = zip(fan.status_numbers(), fan.shape_numbers(), strict=True)
+    for index, (status, shape) in enumerate(numbers):
+        reader = readers.get(shape)
+        if reader is None and status == OK:
+            reader = readers[shape] = _reader(fan, fan.shape(index))
+        yield _made(fan, index, status, reader)
 
 
-def _reader(fan: FanOut, index: int) -> tuple[Callable[[Sequence[Any], int], Any], str | None]:
-    """Give what reads the value of a branch of one shape, and the way its decision took."""
-    shape = fan.shape(index)
+#: What reads the value of branches of one shape, and the way their decision took.
+_Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
+
+
+def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
+    if status != OK or reader is None:
+        return Slot(index, fan.items[index], fan.status(index), reason=reason_of(fan, index))
+    slot = _new_slot(Slot)
+    _set_fan(slot, fan)
+    _set_index(slot, index)
+    _set_item(slot, fan.items[index])
+    _set_status(slot, "ok")
+    _set_value(slot, reader[0](*fan.part(index)))
+    _set_branch(slot, reader[1])
+    return slot
+
+
+def _reader(fan: FanOut, shape: Shape | None) -> _Reader:
     if shape is None:  # a log that was read may say so
         return (lambda values, offset: None), None
     facts = facts_of(fan.log, shape)
@@ -276,10 +280,10 @@ def value_of(fan: FanOut, index: int) -> Any:
     shape = fan.shape(index)
     if shape is None:
         return None
-    facts, offset = facts_of(fan.log, shape), fan.offsets[index]
+    facts, (values, offset) = facts_of(fan.log, shape), fan.part(index)
     if facts.result is not None:
-        return fan.values[offset + facts.result.at]
-    return state_after(facts, fan.values, offset)
+        return values[offset + facts.result.at]
+    return state_after(facts, values, offset)
 
 
 def route_of(fan: FanOut, index: int) -> str | None:
@@ -296,9 +300,10 @@ def decision_of(fan: FanOut, index: int, hide: Any = None) -> Decision | None:
     event = facts_of(fan.log, shape).decision
     if event is None or event.code.path is None:
         return None
-    start = fan.offsets[index] + event.at
-    values = tuple(fan.values[start : start + len(event.code.path.codes)])
-    return Decision(event.code.path, values, hide)
+    values, offset = fan.part(index)
+    start = offset + event.at
+    actuals = tuple(values[start : start + len(event.code.path.codes)])
+    return Decision(event.code.path, actuals, hide)
 
 
 def reason_of(fan: FanOut, index: int) -> str:
@@ -306,7 +311,7 @@ def reason_of(fan: FanOut, index: int) -> str:
     note = fan.notes.get(index)
     if note is not None:
         return note
-    if fan.statuses[index] == NOT_REACHED:
+    if fan.status_number(index) == NOT_REACHED:
         if index >= fan.cap:
             return f"past the cap of {fan.cap}"
         return "the run ended before it was reached"
@@ -314,7 +319,8 @@ def reason_of(fan: FanOut, index: int) -> str:
     event = None if shape is None else facts_of(fan.log, shape).error
     if event is None:
         return "failed, and no error was recorded"
-    return error_words(fan.values[fan.offsets[index] + event.at], event.code.stage.name)
+    values, offset = fan.part(index)
+    return error_words(values[offset + event.at], event.code.stage.name)
 
 
 def error_words(described: Any, stage: str | None = None) -> str:
