@@ -29,7 +29,7 @@ from drawn_charts import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_laws import ANY, everything, fans_of, held, plain
+from served_runs import ANY, everything, fans_of, held, plain
 
 import runbook_nb as rb
 from runbook_nb._frozen import FrozenDict, freeze
