@@ -6,16 +6,18 @@ Chart layer. Part of the builder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb.chart.branches import tags_of
-from runbook_nb.chart.judging import MAX_ROWS, judge_each_stage
 from runbook_nb.chart.model import Chart, FanOutStage, Stage
 from runbook_nb.errors import Problem
 
 if TYPE_CHECKING:
     from runbook_nb.chart.builder import FlowChartBuilder
     from runbook_nb.rules import RuleSet
+
+#: How many rows are judged unless a stage says otherwise.
+MAX_ROWS: Final = 1_000_000
 
 
 class EachBuilder:
@@ -63,6 +65,7 @@ class EachBuilder:
 
         Examples
         --------
+        >>> from runbook_nb.chart.builder import flow_chart
         >>> each = flow_chart("square", lambda s: s.args["item"] ** 2, id="square").build()
         >>> chart = (flow_chart("squares", lambda s: s.set("ns", [1, 2, 3]), id="ns")
         ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["ns"], branch=each,
@@ -139,6 +142,8 @@ class EachBuilder:
         >>> slots[1].value["verdict"], slots[1].sentence
         ('old', 'old by rule 1 of age v1: days 30 > 7')
         """
+        from runbook_nb.chart.judging import judge_each_stage
+
         stage, problems = judge_each_stage(
             id=id,
             name=name,

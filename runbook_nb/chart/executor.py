@@ -22,7 +22,6 @@ from runbook_nb.chart.deciding import choose, decide
 from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
-from runbook_nb.chart.judged_rows import run_judge_each
 from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
@@ -391,6 +390,8 @@ class Execution(Watch):
         if kind is FanOutStage:
             return (yield from run_fan_out(self, plan, stage, frame))
         if kind is JudgeEachStage:
+            from runbook_nb.chart.judged_rows import run_judge_each
+
             return (yield from run_judge_each(self, plan, stage, frame))
         if kind is ForkStage:
             return (yield from run_fork(self, plan, stage, frame))

@@ -18,9 +18,6 @@ from runbook_nb.rules.ruleset import RuleSet
 #: The key of a row's state that its answer goes to.
 VERDICT: Final = "verdict"
 
-#: How many rows are judged unless a stage says otherwise.
-MAX_ROWS: Final = 1_000_000
-
 
 def judged_chart(rules: RuleSet, decider: str = "Verdict") -> Chart:
     """Make the chart one row runs through: take its columns, judge them, keep the verdict.
@@ -81,14 +78,14 @@ def judge_each_stage(
     description: str | None,
     tags: Iterable[str],
 ) -> tuple[JudgeEachStage, list[Problem]]:
-    r"""Make a stage that judges rows, and say what is wrong with its rules and its decider.
+    """Make a stage that judges rows, and say what is wrong with its rules and its decider.
 
     Examples
     --------
     >>> stage, problems = judge_each_stage(id="j", name="J", items=list, rules=None, into=None,
     ...     subject=None, max_branches=1, decider="Verdict", description=None, tags=())
-    >>> str(problems[0])
-    "'j': rules is NoneType, not a RuleSet; write rules=rb.RuleSet(\"name\", \"v1\", …)"
+    >>> print(problems[0])
+    'j': rules is NoneType, not a RuleSet; write rules=rb.RuleSet("name", "v1", …)
     """
     branch: Chart | None = None
     problems: list[Problem] = []

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
-from runbook_nb._frozen import freeze
+from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
@@ -42,6 +42,23 @@ class Constant(NamedTuple):
     def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
         """Give the values of some branches."""
         return [self.value for _ in indices]
+
+
+class Told(NamedTuple):
+    """What went wrong alike in all branches of a kind: each has a mapping of its own that says so.
+
+    Who writes a record down tells one object from an equal one.
+    """
+
+    value: Any
+
+    def one(self, items: Columns, index: int) -> Any:
+        """Give the value of one branch."""
+        return FrozenDict(self.value)
+
+    def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
+        """Give the values of some branches."""
+        return [FrozenDict(self.value) for _ in indices]
 
 
 class Cell(NamedTuple):
@@ -95,7 +112,7 @@ class Refusal(NamedTuple):
         return [self.one(items, index) for index in indices]
 
 
-Source = Constant | Cell | Followed | Refusal
+Source = Constant | Told | Cell | Followed | Refusal
 
 
 class Kind(NamedTuple):
@@ -215,8 +232,9 @@ class JudgedFan(FanOut):
                 yield from _compared(code.path)
             elif code.kind == _TAKES and code.stage == rows:
                 yield Cell(code.key or "")
-            elif code.kind == "error" and self._refused(track):
-                yield Refusal(self.rules)
+            elif code.kind == "error":
+                told = Told(track.values[event.at])
+                yield Refusal(self.rules) if self._refused(track) else told
             else:
                 width = self.log.width(code)
                 yield from map(Constant, track.values[event.at : event.at + width])

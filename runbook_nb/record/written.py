@@ -23,7 +23,6 @@ from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log
 from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
-from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -252,7 +251,7 @@ class LogWriter:
             for number in fan.shape_numbers()
         ]
         items: Any = fan.items
-        if isinstance(items, Columns):  # as rows, which is what a reader looks for
+        if not isinstance(items, list | tuple | Slots):  # rows kept as columns
             items = FrozenList(items)
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]

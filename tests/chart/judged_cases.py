@@ -27,7 +27,7 @@ ATOMS = st.one_of(
     st.sampled_from(
         [
             date(2026, 1, 2),
-            datetime(2026, 1, 2, 3),
+            datetime(2026, 1, 2, 3),  # noqa: DTZ001 - one without a zone
             datetime(2026, 1, 2, 3, tzinfo=UTC),
             datetime(2026, 1, 2, 5, tzinfo=timezone(timedelta(hours=2))),
             timedelta(days=3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -11,16 +10,11 @@ from hypothesis import strategies as st
 from judged_cases import POLICIES, ROWS, RULES, Case, rule_set, told
 
 import runbook_nb as rb
-from runbook_nb.chart.builder import flow_chart
-from runbook_nb.chart.judging import judged_chart
 from runbook_nb.errors import RunbookError
-from runbook_nb.record.judged import JudgedFan
-from runbook_nb.record.log import FanOut
 from runbook_nb.record.written import read_log, write_log
-from runbook_nb.rules.columns import rows_of
 
 SLOW = settings(
-    max_examples=120,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
