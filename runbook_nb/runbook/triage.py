@@ -161,15 +161,7 @@ def triage(
             scope["rows"] = answer["result"]["rows"]
 
         def collect(scope: Any) -> None:
-            scope["verdicts"] = [
-                {
-                    subject: slot.item.get(subject),
-                    VERDICT: slot.value[VERDICT],
-                    **{column: slot.item.get(column) for column in shown if column != subject},
-                }
-                for slot in scope["results"]
-                if slot.status == "ok"
-            ]
+            scope["verdicts"] = scope["results"].verdict_rows(*shown)
             if report:
                 scope["report"] = dict(report)
 
