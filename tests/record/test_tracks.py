@@ -40,7 +40,7 @@ def filed(branches, order=None):
 
 @given(BRANCHES)
 def test_every_answer_is_that_of_the_branches_one_by_one(branches):
-    log, fan = filed(branches)
+    _log, fan = filed(branches)
     began = {i: b for i, b in enumerate(branches) if b is not None}
     shape_of = {i: fan.shape(i).number for i in began}
     assert [index for index, _ in fan.begun()] == list(began)
@@ -99,7 +99,7 @@ def test_values_are_put_in_the_places_of_a_column():
     _, second = fan_columns(log, fan)
     second.put_into(fan, ["x", "y"])
     assert [fan.reopen(index).values for index in (0, 2)] == [[(0, 0), "x"], [(2, 0), "y"]]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="shorter"):
         second.put_into(fan, ["x"])
 
 
