@@ -51,11 +51,7 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         self._places: Sequence[int] | None = None
         whole = fan_out.statuses.count(OK) == len(fan_out) and _NONE not in table.values()
         if not whole:
-            kept = [
-                place
-                for place in places_of(fan_out.statuses, OK)
-                if numbers[place] != _NONE
-            ]
+            kept = [place for place in places_of(fan_out.statuses, OK) if numbers[place] != _NONE]
             self._places = array("q", kept)
             numbers = array(numbers.typecode, map(numbers.__getitem__, kept))
         self._numbers = numbers

@@ -11,9 +11,9 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 #: From this length on numpy is imported for it; a shorter sequence is counted sooner than that.
 LONG: Final = 100_000
@@ -24,10 +24,8 @@ BLOCK: Final = 1_024
 #: More different numbers than this are looked for in one pass, not in one each.
 FEW: Final = 64
 
-#: Numbers that lie within this of each other are counted in a table of all of them.
+#: Sequence[int] that lie within this of each other are counted in a table of all of them.
 CLOSE: Final = 65_536
-
-Numbers: TypeAlias = "array[int] | bytes | bytearray"
 
 
 def numpy_for(length: int) -> Any:
@@ -40,12 +38,14 @@ def numpy_for(length: int) -> Any:
     return found if length >= BLOCK else None
 
 
-def vector_of(numbers: Numbers, numpy: Any) -> Any:
-    """Look at numbers as a numpy array, without copying them."""
+def vector_of(numbers: Sequence[int], numpy: Any) -> Any:
+    """Look at numbers as a numpy array, without copying them where they are held as an array."""
+    if not isinstance(numbers, array | bytes | bytearray):
+        return numpy.fromiter(numbers, "q", len(numbers))
     return numpy.frombuffer(numbers, dtype=getattr(numbers, "typecode", "B"))
 
 
-def tally(numbers: Numbers) -> dict[int, int]:
+def tally(numbers: Sequence[int]) -> dict[int, int]:
     """Count each number, in the order in which they first stand.
 
     Examples
@@ -79,31 +79,27 @@ def _counts(held: Any, numpy: Any) -> dict[int, int] | None:
     return dict(zip((found + low).tolist(), counts[found].tolist(), strict=True))
 
 
-def tally_pairs(ones: Numbers, others: Numbers) -> dict[tuple[int, int], int]:
-    """Count each pair of numbers that stand at the same place, in the order of first standing.
+def tally_pairs(ones: Sequence[int], others: Sequence[int]) -> dict[tuple[int, int], int]:
+    r"""Count each pair of numbers that stand at the same place, in the order of first standing.
 
     Examples
     --------
-    >>> tally_pairs(array("i", [3, 3, -1]), b"\\x01\\x02\\x00")
+    >>> tally_pairs(array("i", [3, 3, -1]), b"\x01\x02\x00")
     {(3, 1): 1, (3, 2): 1, (-1, 0): 1}
     """
     numpy = numpy_for(len(ones))
     if numpy is None:
         return dict(Counter(zip(ones, others, strict=True)))
-    # The second number is a byte: both fit into one.
-    joined = vector_of(ones, numpy).astype("q")
-    joined *= 256
-    joined += vector_of(others, numpy)
-    found = tally(array("q", joined.tobytes()))
+    found = tally(_joined(ones, others, numpy))
     return {(number >> 8, number & 255): times for number, times in found.items()}
 
 
-def places_of(numbers: Numbers, wanted: int) -> Sequence[int]:
-    """Give the places where a number stands, in order.
+def places_of(numbers: Sequence[int], wanted: int) -> Sequence[int]:
+    r"""Give the places where a number stands, in order.
 
     Examples
     --------
-    >>> list(places_of(b"\\x00\\x01\\x00", 0))
+    >>> list(places_of(b"\x00\x01\x00", 0))
     [0, 2]
     """
     numpy = numpy_for(len(numbers))
@@ -115,7 +111,67 @@ def places_of(numbers: Numbers, wanted: int) -> Sequence[int]:
     return found
 
 
-def first_and_last(numbers: Numbers) -> dict[int, tuple[int, int]]:
+def standing(numbers: Sequence[int], wanted: int) -> Iterator[int]:
+    r"""Yield the places where a number stands, in order; nothing is found before it is asked for.
+
+    Examples
+    --------
+    >>> list(standing(b"\x00\x01\x00", 0))
+    [0, 2]
+    """
+    try:
+        place = -1
+        while True:
+            place = numbers.index(wanted, place + 1)
+            yield place
+    except ValueError:
+        return
+
+
+def gathered(numbers: Sequence[int]) -> dict[int, Sequence[int]]:
+    """Give the places of each number, in the order in which they first stand.
+
+    Examples
+    --------
+    >>> {number: list(places) for number, places in gathered(array("i", [2, -1, 2])).items()}
+    {2: [0, 2], -1: [1]}
+    """
+    if numpy_for(len(numbers)) is not None:
+        counts = tally(numbers)
+        if len(counts) == 1:
+            return {number: range(len(numbers)) for number in counts}
+        if len(counts) <= FEW:
+            return {number: places_of(numbers, number) for number in counts}
+    return _gathered(numbers)
+
+
+def gathered_pairs(
+    ones: Sequence[int], others: Sequence[int]
+) -> dict[tuple[int, int], Sequence[int]]:
+    """Give the places of each pair of numbers, in the order in which they first stand."""
+    numpy = numpy_for(len(ones))
+    if numpy is None:
+        return _gathered(zip(ones, others, strict=True))
+    found = gathered(_joined(ones, others, numpy))
+    return {(number >> 8, number & 255): places for number, places in found.items()}
+
+
+def _gathered(keys: Iterable[Any]) -> dict[Any, Sequence[int]]:
+    found: dict[Any, Sequence[int]] = {}
+    for place, key in enumerate(keys):
+        found.setdefault(key, []).append(place)  # type: ignore[attr-defined]
+    return found
+
+
+def _joined(ones: Sequence[int], others: Sequence[int], numpy: Any) -> array[int]:
+    # The second number is a byte: both fit into one.
+    joined = vector_of(ones, numpy).astype("q")
+    joined *= 256
+    joined += vector_of(others, numpy)
+    return array("q", joined.tobytes())
+
+
+def first_and_last(numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
     """Give the first and the last place of each number, in the order of the first.
 
     Examples
@@ -152,7 +208,7 @@ def first_and_last(numbers: Numbers) -> dict[int, tuple[int, int]]:
     }
 
 
-def mapped(numbers: Numbers, table: Mapping[int, int]) -> array[int]:
+def mapped(numbers: Sequence[int], table: Mapping[int, int]) -> array[int]:
     """Give what a table makes of each number; every number is in it.
 
     One byte is used for each where that is enough.
@@ -162,7 +218,7 @@ def mapped(numbers: Numbers, table: Mapping[int, int]) -> array[int]:
     >>> mapped(array("i", [-1, 4, 4]), {-1: 9, 4: 0})
     array('B', [9, 0, 0])
     """
-    small = all(0 <= number < 256 for number in table.values())  # noqa: PLR2004 - a byte
+    small = all(0 <= number < 256 for number in table.values())
     typecode = "B" if small else "q"
     numpy = numpy_for(len(numbers))
     if numpy is None or not table:
@@ -183,7 +239,7 @@ class RunningSums:
 
     Parameters
     ----------
-    numbers : array or bytes
+    numbers : sequence of int
     weights : mapping
         Number -> its weight, from 0.
 
@@ -196,7 +252,7 @@ class RunningSums:
 
     __slots__ = ("_ends", "_numbers", "_weights", "total")
 
-    def __init__(self, numbers: Numbers, weights: dict[int, int]) -> None:
+    def __init__(self, numbers: Sequence[int], weights: dict[int, int]) -> None:
         self._numbers = numbers
         self._weights = weights
         self._ends = array("q", accumulate(self._blocks()))
@@ -233,12 +289,14 @@ class RunningSums:
 __all__ = [
     "BLOCK",
     "LONG",
-    "Numbers",
     "RunningSums",
     "first_and_last",
+    "gathered",
+    "gathered_pairs",
     "mapped",
     "numpy_for",
     "places_of",
+    "standing",
     "tally",
     "tally_pairs",
     "vector_of",

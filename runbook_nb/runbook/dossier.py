@@ -26,7 +26,7 @@ from runbook_nb.record.slots import decision_of, reason_of, served_subject, subj
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.runbook.fans import FanOutGroup
-from runbook_nb.runbook.names import NameIndex, name_key
+from runbook_nb.runbook.names import NameIndex
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
 

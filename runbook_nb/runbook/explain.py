@@ -7,7 +7,7 @@ and compared values too. Nothing is matched by position, which would be a guess.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +115,7 @@ def facts_of_rows(
     recorded = {place: dossier.behind_row(place) for place in places}
     missing = [place for place in places if recorded[place] is None]
     told = dict(zip(missing, _facts_by_name(envelope, missing), strict=True)) if missing else {}
-    return [
-        told[place] if (facts := recorded[place]) is None else (facts, "") for place in places
-    ]
+    return [told[place] if (facts := recorded[place]) is None else (facts, "") for place in places]
 
 
 def _facts_by_name(
@@ -133,10 +131,8 @@ def _facts_by_name(
         if len(few) == 1:
             answers.append((few[0], ""))
         elif few:
-            places = ", ".join(str(facts.index) for facts in few[:10])
-            gap = (
-                f"{len(few)} subjects have its name (items {places}), so which one is not recorded"
-            )
+            items = ", ".join(str(facts.index) for facts in few[:10])
+            gap = f"{len(few)} subjects have its name (items {items}), so which one is not recorded"
             answers.append((None, gap))
         elif len(envelope.verdicts) == 1 and not any(g.judges for g in dossier.fan_outs):
             # One row about the run as a whole: its own decision is the one, the last of several.

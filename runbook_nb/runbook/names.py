@@ -99,9 +99,7 @@ class NameIndex:
                 names = list(names)
             types = set(map(type, names))
             self._only_texts = types <= {str}
-            if self._only_texts and _written_as_they_are(names):
-                self._first = self._fill(names)
-            elif types <= {int}:
+            if types <= {int} or (self._only_texts and _written_as_they_are(names)):
                 self._first = self._fill(names)
             else:
                 self._first = self._fill(list(map(name_key, names)))

@@ -75,9 +75,7 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
             held = rows.column(column)
             if held is not None:
                 return held
-        return [
-            None if (name := subject_column(row)) is None else row[name] for row in rows
-        ]
+        return [None if (name := subject_column(row)) is None else row[name] for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
         """Give the held rows as a DataFrame."""

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, overload
+from typing import Any, Final, TypeGuard, overload
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import MAX_BITS, WireReport, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows
+from runbook_nb.rules.columns import Columns
 
 #: Exact types of values that JSON carries in some form, whatever the value; of ints see below.
 CARRIED: Final[frozenset[type]] = frozenset(
@@ -70,7 +71,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
         source = self.source
         if not is_columnar(source) or name not in source.names:
             return None
-        held: Sequence[Any] = source.column(name)
+        held = [None if value is MISSING else value for value in source.column(name)]
         return held if self._order is None else list(map(held.__getitem__, self._order))
 
     def __len__(self) -> int:
@@ -87,9 +88,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
 
     def __iter__(self) -> Iterator[FrozenDict]:
         rows = self.source
-        return map(
-            _converted, rows if self._order is None else map(rows.__getitem__, self._order)
-        )
+        return map(_converted, rows if self._order is None else map(rows.__getitem__, self._order))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):
@@ -109,9 +108,9 @@ def _converted(row: Any) -> FrozenDict:
     return FrozenDict(to_wire(row))
 
 
-def is_columnar(rows: Any) -> bool:
+def is_columnar(rows: Any) -> TypeGuard[VerdictRows | Columns]:
     """Say whether rows are held as columns, so that nothing need be made of each to count them."""
-    return isinstance(rows, VerdictRows)
+    return isinstance(rows, VerdictRows | Columns)
 
 
 def read_rows(
@@ -162,13 +161,17 @@ def _verdict_of(entry: Any, report: WireReport) -> str | None:
     return word
 
 
-def _proven(rows: Any) -> bool:
+def _proven(rows: VerdictRows | Columns) -> bool:
     """Say whether the types in every column prove that JSON carries each value of it."""
     if any(name.__class__ is not str or not _is_text(name) for name in rows.names):
         return False
+    if "verdict" not in rows.names:
+        return False
     for name in rows.names:
+        if isinstance(rows, VerdictRows) and name == rows.names[1]:
+            continue  # its words are texts
         column = rows.column(name)
-        types = set(map(type, column))
+        types = getattr(column, "classes", None) or set(map(type, column))
         if name == "verdict" and types - {str}:
             return False
         if not types <= CARRIED:
@@ -178,8 +181,8 @@ def _proven(rows: Any) -> bool:
     return True
 
 
-def _are_short(column: Sequence[Any], types: set[type]) -> bool:
-    if types <= {int, bool, float}:
+def _are_short(column: Sequence[Any], types: Collection[type]) -> bool:
+    if set(types) <= {int, bool, float}:
         return bool(max(column) < _LARGEST and min(column) > -_LARGEST)
     return all(-_LARGEST < value < _LARGEST for value in column if value.__class__ is int)
 
@@ -218,7 +221,7 @@ def _ranked(
                 joined.extend(array("q", entries.rows_of(word)))
             return joined
     if is_columnar(entries):
-        held = entries.column("verdict")  # type: ignore[attr-defined]
+        held = entries.column("verdict")
         ranks = [place_of(to_wire(word)) for word in held]
     else:
         ranks = [
