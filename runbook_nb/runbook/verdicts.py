@@ -146,7 +146,7 @@ def read_rowset(value: Any, rank: Sequence[str] = (), wire: WireReport | None = 
 def _entries(value: Any) -> Sequence[Any] | None:
     """Give what may be rows; None when it is nothing of the kind."""
     if is_columnar(value):
-        return value  # type: ignore[no-any-return]
+        return value
     if not isinstance(value, list | tuple | Slots):
         return frame_records(value)
     slots = [_as_slot(entry) for entry in value]
