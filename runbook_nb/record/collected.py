@@ -15,6 +15,8 @@ from runbook_nb._text import MISSING
 from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of, tally
+from runbook_nb.rules.columns import Columns
+from runbook_nb.rules.held import PlainColumn
 
 #: The number of a branch that has no verdict, and so no row.
 _NONE = 0
@@ -42,19 +44,19 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         self.names = (subject, verdict, *(n for n in columns if n not in (subject, verdict)))
         words: dict[str, int] = {"": _NONE}
         table: dict[int, int] = {}
-        for number in tally(fan_out.shapes):
+        numbers = fan_out.shape_numbers()
+        for number in tally(numbers):
             route = facts_of(fan_out.log, fan_out.log.shapes[number]).route if number >= 0 else None
             table[number] = _NONE if not route else words.setdefault(route, len(words))
         self._words = tuple(words)
-        numbers = mapped(fan_out.shapes, table)
+        words_of = mapped(numbers, table)
         #: Item of each row; None where row and item have one number.
         self._places: Sequence[int] | None = None
-        whole = fan_out.statuses.count(OK) == len(fan_out) and _NONE not in table.values()
-        if not whole:
-            kept = [place for place in places_of(fan_out.statuses, OK) if numbers[place] != _NONE]
+        if fan_out.status_count(OK) < len(fan_out) or _NONE in table.values():
+            kept = [place for place in fan_out.ended_as(OK) if words_of[place] != _NONE]
             self._places = array("q", kept)
-            numbers = array(numbers.typecode, map(numbers.__getitem__, kept))
-        self._numbers = numbers
+            words_of = array(words_of.typecode, map(words_of.__getitem__, kept))
+        self._numbers = words_of
 
     def item_of(self, row: int) -> int:
         """Give the index of the item that a row is about."""
@@ -72,14 +74,19 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         """Give what stands under a name in each row; None where the item has nothing there."""
         if name == self._verdict:
             return list(map(self._words.__getitem__, self._numbers))
+        items, places = self.fan_out.items, self._places
+        if not isinstance(items, Columns):
+            return [self._value(item, name) for item in self._own_items()]
+        if places is None:
+            return without_missing(items.held(name))
+        return without_missing(items.values(name, places))
+
+    def held(self, name: str) -> Sequence[Any]:
+        """Give what stands under a name in each item, also in those without a row."""
         items = self.fan_out.items
-        read = getattr(items, "column", None)
-        if callable(read):
-            held = read(name) if name in items.names else [None] * len(items)  # type: ignore[attr-defined]
-            if self._places is not None:
-                held = list(map(held.__getitem__, self._places))
-            return [None if value is MISSING else value for value in held]
-        return [self._value(item, name) for item in self._own_items()]
+        if isinstance(items, Columns):
+            return items.held(name)
+        return [self._value(item, name) for item in items]
 
     def _own_items(self) -> Iterator[Any]:
         items = self.fan_out.items
@@ -130,3 +137,12 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
     def __repr__(self) -> str:
         counts = ", ".join(f"{times} {word}" for word, times in self.counts().items())
         return f"<VerdictRows: {len(self)} rows{f' ({counts})' if counts else ''}>"
+
+
+def without_missing(column: Sequence[Any]) -> Sequence[Any]:
+    """Give a column with None where a row lacks it."""
+    if not isinstance(column, PlainColumn):
+        return column
+    if type(MISSING) not in column.classes:
+        return column.whole()
+    return [None if value is MISSING else value for value in column]

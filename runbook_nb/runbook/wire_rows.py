@@ -18,12 +18,20 @@ from typing import Any, Final, TypeGuard, overload
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import MAX_BITS, WireReport, to_wire
 from runbook_nb._text import MISSING
-from runbook_nb.record.collected import VerdictRows
+from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
+from runbook_nb.rules.held import CategoryColumn, Held
 
 #: Exact types of values that JSON carries in some form, whatever the value; of ints see below.
 CARRIED: Final[frozenset[type]] = frozenset(
     {type(None), bool, int, float, str, Decimal, date, datetime, time, timedelta, type(MISSING)}
+)
+
+#: Types of Arrow columns of which JSON carries every value.
+_ARROW: Final = frozenset(
+    {"string", "large_string", "string_view", "bool", "null", "date32[day]", "float", "double"}
+    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    | {f"{time}[ns]" for time in ("timestamp", "duration")}
 )
 
 #: Every int of a size below this is written.
@@ -71,7 +79,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
         source = self.source
         if not is_columnar(source) or name not in source.names:
             return None
-        held = [None if value is MISSING else value for value in source.column(name)]
+        held = without_missing(source.column(name))
         return held if self._order is None else list(map(held.__getitem__, self._order))
 
     def __len__(self) -> int:
@@ -170,19 +178,38 @@ def _proven(rows: VerdictRows | Columns) -> bool:
     for name in rows.names:
         if isinstance(rows, VerdictRows) and name == rows.names[1]:
             continue  # its words are texts
-        column = rows.column(name)
-        types = getattr(column, "classes", None) or set(map(type, column))
-        if name == "verdict" and types - {str}:
+        if not is_carried(rows.held(name)):
             return False
-        if not types <= CARRIED:
-            return False
-        if int in types and not _are_short(column, types):
+        if name == "verdict" and set(map(type, rows.column(name))) != {str}:
             return False
     return True
 
 
+def is_carried(column: Sequence[Any]) -> bool:
+    """Say whether the types in a column prove that JSON carries each value of it.
+
+    Examples
+    --------
+    >>> is_carried([1, "a", None]), is_carried([1, 1j])
+    (True, False)
+    """
+    if isinstance(column, CategoryColumn):
+        return is_carried(column.words)
+    if isinstance(column, Held):
+        vector, arrow = column.vector(), column.arrow()
+        if vector is not None:
+            kind: str = vector.data.dtype.str[1:]
+            return kind[0] in "biuf" or kind in ("M8[ns]", "m8[ns]")
+        if arrow is not None and str(arrow.type) in _ARROW:
+            return True
+    types = getattr(column, "classes", None) or set(map(type, column))
+    if not types <= CARRIED:
+        return False
+    return int not in types or _are_short(column, types)
+
+
 def _are_short(column: Sequence[Any], types: Collection[type]) -> bool:
-    if set(types) <= {int, bool, float}:
+    if set(types) <= {int, bool}:
         return bool(max(column) < _LARGEST and min(column) > -_LARGEST)
     return all(-_LARGEST < value < _LARGEST for value in column if value.__class__ is int)
 
