@@ -17,6 +17,7 @@ from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.rules.columns import Columns, as_columns
 from runbook_nb.runbook.wire_rows import WireRows, is_columnar, read_rows
 
 #: The reserved verdict word: no classification was reached.
@@ -148,7 +149,7 @@ def _entries(value: Any) -> Sequence[Any] | None:
     if is_columnar(value):
         return value
     if not isinstance(value, list | tuple | Slots):
-        return frame_records(value)
+        return frame_columns(value)
     slots = [_as_slot(entry) for entry in value]
     if not slots or None in slots:
         return value
@@ -167,24 +168,27 @@ def _as_slot(entry: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def frame_records(value: Any) -> list[Any] | None:
-    """Give the rows of a DataFrame, recognised without importing pandas; None for anything else.
+def frame_columns(value: Any) -> Columns | None:
+    """Give a DataFrame or an Arrow table as columns, without importing what it comes from.
+
+    None for anything else, and for a frame that cannot be read.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> frame_records(pd.DataFrame({"a": [1, 2]})), frame_records({"a": 1})
+    >>> list(frame_columns(pd.DataFrame({"a": [1, 2]}))), frame_columns({"a": 1})
     ([{'a': 1}, {'a': 2}], None)
     """
-    module = type(value).__module__.partition(".")[0]
+    if isinstance(value, Mapping) or type(value).__module__.partition(".")[0] not in _FRAMES:
+        return None
     try:
-        if module == "polars" and hasattr(value, "to_dicts"):
-            return list(value.to_dicts())
-        if module == "pandas" and hasattr(value, "columns"):
-            return list(value.to_dict("records"))
+        return as_columns(value)
     except Exception:  # a frame that cannot be read is no rows
         return None
-    return None
+
+
+#: Packages whose frames are read.
+_FRAMES: Final = ("pandas", "polars", "pyarrow")
 
 
 def subject_column(row: Mapping[str, Any]) -> str | None:
