@@ -252,7 +252,7 @@ class LogWriter:
         ]
         items: Any = fan.items
         if not isinstance(items, list | tuple | Slots):  # rows kept as columns
-            items = FrozenList(items)
+            items = FrozenList(map(fan.item, range(len(fan))))
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         where = f"the items of {visible(fan.stage.name)!r}"
