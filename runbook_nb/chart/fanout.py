@@ -60,7 +60,7 @@ def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame
             into=stage.into,
             subject=stage.subject,
         )
-        yield from _Items(execution, plan, fan, frame).run()
+        yield from FanOutBranches(execution, plan, fan, frame).run()
     except BaseException as error:
         _failed(execution, error, plan, frame)
         raise
@@ -112,7 +112,7 @@ def go_on_branches(
         )
     branches: _Branches
     if isinstance(stage, FanOutStage):
-        branches = _Items(execution, plan, fan, frame)
+        branches = FanOutBranches(execution, plan, fan, frame)
     else:
         branches = _Children(execution, plan, fan, frame)
     try:
@@ -417,11 +417,11 @@ class _Branches:
             else:
                 self.close(index, track, NOT_REACHED, why_not_reached(ending))
             if isinstance(error, InterruptSignal):
-                self._left(error, index)
+                self.left(error, index)
                 self.waiting[index] = (error, execution.place)
                 return
             if self.fail_fast or ending is not None:
-                self._left(error, index)
+                self.left(error, index)
                 raise
             return
         if self.looping:
@@ -429,9 +429,9 @@ class _Branches:
         else:
             fan.close(index, track, OK)
 
-    def _left(self, error: BaseException, index: int) -> None:
-        segment = f"{self.fan.stage.key}~{index}/" if self.fan.is_fan_out else ""
-        self.execution.left_branch(error, segment, self.fan.base(index))
+    def left(self, error: BaseException, index: int) -> None:
+        """Note that an error leaves a branch."""
+        self.execution.left_branch(error, self.fan.path("", index), self.fan.base(index))
 
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """File a branch that ended."""
@@ -449,7 +449,7 @@ class _Branches:
         track.add(self.plan.code("result"), output)
 
 
-class _Items(_Branches):
+class FanOutBranches(_Branches):
     """The branches of a fan-out: each item runs through a chart in a state of its own."""
 
     def __init__(self, execution: Execution, plan: StagePlan, fan: FanOut, frame: Frame) -> None:
@@ -461,7 +461,19 @@ class _Items(_Branches):
         built = stage.branch if isinstance(stage.branch, Chart) else None
         self.chart = None if built is None else plan_chart(built, execution.log)
 
+    def run(self) -> Steps:
+        """Run every branch up to the cap, on the workers of the run's engine where it has one."""
+        engine = self.execution.engine
+        if engine is None:
+            yield from super().run()
+            return
+        from runbook_nb.chart.spreading import Spread
+
+        yield Spread(self, engine).run()
+        self.ask()
+
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
+        """Begin in an empty state, with the item as the input."""
         args = FrozenDict(item=self.fan.items[index], index=index)
         frame = Frame(track, {}, args, self.path, (self.frame, self.fan, index))
         frame.loopy = plan.loops

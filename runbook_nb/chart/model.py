@@ -306,6 +306,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Run the chart once.
 
@@ -323,8 +324,11 @@ class Chart(Immutable, Renderable):
         signal : Stop, optional
             Ends the run from outside when set.
         on_stream : callable, optional
-            Hears each `StreamEvent` of the streaming stages, as it happens and unredacted. What
-            it raises is logged and changes nothing.
+            Hears each `StreamEvent`, as it happens and unredacted. What it raises is logged.
+        engine : str, Executor or Client, optional
+            Where the branches of fan-outs run: ``"inline"``, one after another in place, unless
+            given; ``"threads"``; ``"processes"``; any ``concurrent.futures`` executor; the client
+            of a dask cluster. The record is the same everywhere.
 
         Returns
         -------
@@ -358,6 +362,7 @@ class Chart(Immutable, Renderable):
             redact=redact,
             signal=signal,
             on_stream=on_stream,
+            engine=engine,
         )
 
     def run_sync(
@@ -369,6 +374,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Run the chart from synchronous code, also inside a running event loop; see `run`."""
         from runbook_nb._sync import run_sync
@@ -381,6 +387,7 @@ class Chart(Immutable, Renderable):
                 redact=redact,
                 signal=signal,
                 on_stream=on_stream,
+                engine=engine,
             )
         )
 
@@ -393,6 +400,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Go on with a run that paused, in this process or another.
 
@@ -402,7 +410,7 @@ class Chart(Immutable, Renderable):
             ``run.checkpoint`` of the paused run, also after a trip through JSON.
         answer : object
             The answer to its question, as plain data.
-        limits, redact, signal, on_stream
+        limits, redact, signal, on_stream, engine
             As for `run`; a checkpoint carries none of them.
 
         Returns
@@ -434,6 +442,7 @@ class Chart(Immutable, Renderable):
             redact=redact,
             signal=signal,
             on_stream=on_stream,
+            engine=engine,
         )
 
     def resume_sync(
@@ -445,6 +454,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Go on with a paused run from synchronous code; see `resume`."""
         from runbook_nb._sync import run_sync
@@ -457,6 +467,7 @@ class Chart(Immutable, Renderable):
                 redact=redact,
                 signal=signal,
                 on_stream=on_stream,
+                engine=engine,
             )
         )
 

@@ -244,6 +244,38 @@ class FanOut:
         self.notes.pop(index, None)
         return track
 
+    def take(
+        self,
+        first: int,
+        *,
+        shapes: Sequence[int],
+        offsets: Sequence[int],
+        values: Sequence[Any],
+        statuses: bytes | bytearray,
+        notes: Mapping[int, str],
+    ) -> None:
+        """File branches that ended elsewhere: those of the items from ``first`` on.
+
+        Parameters
+        ----------
+        first : int
+            The index of the first of them; offsets and notes count from it.
+        shapes, offsets, values, statuses, notes
+            As those of a fan-out of these branches alone, in this one's log.
+        """
+        start, last = len(self.values), first + len(shapes)
+        self.shapes[first:last] = array(self.shapes.typecode, shapes)
+        self.offsets[first:last] = array("q", [start + offset for offset in offsets])
+        self.statuses[first:last] = statuses
+        self.values.extend(values)
+        self.notes.update((first + index, note) for index, note in notes.items())
+
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        moved = (number if number < 0 else numbers[number] for number in self.shapes)
+        self.shapes = array(self.shapes.typecode, moved)
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -394,7 +426,7 @@ class Log:
 
     def width(self, code: Code) -> int:
         """Say how many values go with a code."""
-        return len(code.path.codes) if code.path is not None else WIDTHS[code.kind]
+        return width_of(code)
 
     def events(self, codes: Sequence[int]) -> Iterator[Event]:
         """Walk a sequence of codes.
@@ -505,6 +537,11 @@ class Log:
                     for index, shape in fan.begun():
                         start = fan.offsets[index]
                         yield from self._fan_outs_in(shape.codes, fan.values, start, fanning)
+
+
+def width_of(code: Code) -> int:
+    """Say how many values go with a code."""
+    return len(code.path.codes) if code.path is not None else WIDTHS[code.kind]
 
 
 def _path_key(path: DecisionPath) -> Any:
