@@ -305,9 +305,10 @@ class _Branches:
         for index in range(count):
             branch = self.branch(index)
             awaitable = next(branch, _DONE)
-            while awaitable is None:  # a fan-out inside lets others run; so does this one
+            # A fan-out inside lets others run, or waits for its workers: so does this one.
+            while awaitable is not _DONE and (awaitable is None or hasattr(awaitable, "in_turn")):
                 try:
-                    yield None
+                    yield awaitable
                 except BaseException as error:
                     awaitable = branch.throw(error)
                 else:
@@ -469,7 +470,7 @@ class FanOutBranches(_Branches):
             return
         from runbook_nb.chart.spreading import Spread
 
-        yield Spread(self, engine).run()
+        yield Spread(self, engine)
         self.ask()
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Generator
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -70,7 +71,13 @@ class Lost(NamedTuple):
 
 
 class Spread:
-    """One execution of a fan-out on the workers of an engine."""
+    """One execution of a fan-out on the workers of an engine; await it to run it.
+
+    Around it things go on in turn, as they do where branches run in place: what waits for workers
+    is no reason to begin the next child of a fork.
+    """
+
+    in_turn = True
 
     def __init__(self, branches: FanOutBranches, engine: Engine) -> None:
         self.branches = branches
@@ -97,6 +104,9 @@ class Spread:
         self.losses, self.proven = 0, False
         self.key = ""
         self.sent: tuple[bytes, Table] | None = None
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self.run().__await__()
 
     async def run(self) -> None:
         """Run every branch; raise what ended the run."""
