@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         Record as Record,
     )
     from runbook_nb.artifacts import (
+        SqliteArtifacts as SqliteArtifacts,
+    )
+    from runbook_nb.artifacts import (
         Ticket as Ticket,
     )
     from runbook_nb.artifacts import (
@@ -349,6 +352,7 @@ _HOMES: dict[str, str] = {
     "Record": "artifacts",
     "Ticket": "artifacts",
     "InMemoryArtifacts": "artifacts",
+    "SqliteArtifacts": "artifacts",
     "CHART_WALK_ARTIFACT_KIND": "artifacts",
     "RECORDING_ARTIFACT_KIND": "artifacts",
     "chart_walk_put_input": "artifacts",

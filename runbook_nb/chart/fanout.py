@@ -238,10 +238,10 @@ def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
     writers: dict[str, Any] = {} if fan.into is None else {fan.into: "into"}
     written: dict[str, Any] = {}
     for index, shape in fan.begun():
-        if fan.statuses[index] != OK:
+        if fan.status_number(index) != OK:
             continue
         facts = facts_of(fan.log, shape)
-        state = state_after(facts, fan.values, fan.offsets[index])
+        state = state_after(facts, *fan.part(index))
         touched = {event.code.key for event in facts.changes}
         gone = [key for key in frame.state if key in touched and key not in state]
         for key, value in [*state.items(), *((key, MISSING) for key in gone)]:

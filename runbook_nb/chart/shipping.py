@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict
@@ -311,12 +311,12 @@ def why_not(work: Callable[[], Any]) -> str | None:
 def what_stays(chart: Any) -> str:
     """Name the part of a chart that cannot be pickled, and why."""
     if not isinstance(chart, Chart):
-        return f"its factory: {why_not(lambda: packed(chart, Table()))}"
+        return f"its factory: {why_not(partial(packed, chart, Table()))}"
     for stage in chart.stages:
-        reason = why_not(lambda stage=stage: dumps(stage, Table(), leaving=True))  # type: ignore[misc]
+        reason = why_not(partial(dumps, stage, Table(), leaving=True))
         if reason is not None:
             return f"stage {stage.name!r}: {reason}"
-    return f"chart {chart.name!r}: {why_not(lambda: packed(chart, Table()))}"
+    return f"chart {chart.name!r}: {why_not(partial(packed, chart, Table()))}"
 
 
 def plain_options(options: Mapping[str, Any]) -> FrozenDict:
@@ -325,6 +325,6 @@ def plain_options(options: Mapping[str, Any]) -> FrozenDict:
         {
             name: value
             for name, value in options.items()
-            if why_not(lambda value=value: dumps(value, Table())) is None  # type: ignore[misc]
+            if why_not(partial(dumps, value, Table())) is None
         }
     )

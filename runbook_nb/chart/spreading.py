@@ -413,16 +413,7 @@ class Spread:
             return
         execution, fan, log = self.execution, self.fan, self.execution.log
         joined = Joined(log, outcome.codes, outcome.all_shapes)
-        shapes = [joined.shape(number) for number in outcome.shapes]
-        joined.move_inside(shapes, outcome.offsets, outcome.values)
-        fan.take(
-            cut.first,
-            shapes=shapes,
-            offsets=outcome.offsets,
-            values=outcome.values,
-            statuses=outcome.statuses,
-            notes=outcome.notes,
-        )
+        fan.take(cut.first, joined.moved(outcome.filed))
         log.taken_back.extend(outcome.taken_back)
         execution.undeclared.update(dict.fromkeys(outcome.undeclared))
         for key, charts in outcome.templates.items():

@@ -11,6 +11,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict
@@ -36,6 +37,7 @@ from runbook_nb.chart.watch import Where
 from runbook_nb.record.log import FAILED, OK, Code, FanOut, StageRef, Track, width_of
 from runbook_nb.record.places import Place
 from runbook_nb.record.redact import Redact
+from runbook_nb.record.tracks import Filed
 from runbook_nb.settings import settings
 
 #: Fan-outs that a worker keeps ready, the last used last.
@@ -101,11 +103,7 @@ class Landed(NamedTuple):
 
     codes: Sequence[Code]
     all_shapes: Sequence[tuple[int, ...]]
-    shapes: array[int]
-    offsets: array[int]
-    values: list[Any]
-    statuses: bytes
-    notes: dict[int, str]
+    filed: Filed
     taken_back: list[tuple[str, Any]]
     undeclared: list[tuple[str, str]]
     visits: dict[str, dict[Any, int]]
@@ -216,15 +214,10 @@ def run_chunk(
     execution.end_after(chunk.seconds)
     branches = _Away(execution, work, chunk)
     error = _run(execution, branches.run())
-    fan = branches.fan
     return Landed(
         codes=execution.log.codes,
         all_shapes=[shape.codes for shape in execution.log.shapes],
-        shapes=fan.shapes,
-        offsets=fan.offsets,
-        values=fan.values,
-        statuses=bytes(fan.statuses),
-        notes=fan.notes,
+        filed=branches.fan.filed(),
         taken_back=execution.log.taken_back,
         undeclared=list(execution.undeclared),
         visits=execution.visits,
@@ -337,34 +330,25 @@ def _made_ready(key: str, work: bytes) -> tuple[Work, Table]:
 
 def _without_what_stays(landed: Landed, table: Table) -> bytes:
     """Give back the branches that can go; of the others, why they cannot."""
+    filed, waiting = landed.filed, dict(landed.waiting)
     values: list[Any] = []
-    shapes, offsets, statuses = landed.shapes[:], landed.offsets[:], bytearray(landed.statuses)
+    shapes, offsets, statuses = filed.shapes[:], filed.offsets[:], bytearray(filed.statuses)
     lost: dict[int, str] = {}
-    waiting, notes = dict(landed.waiting), dict(landed.notes)
-    for index, number in enumerate(landed.shapes):
+    for index, number in enumerate(filed.shapes):
         if number < 0:
             continue
-        start = landed.offsets[index]
         codes = [landed.codes[code] for code in landed.all_shapes[number]]
-        own = landed.values[start : start + sum(map(width_of, codes))]
-        told = why_not(
-            lambda own=own, index=index: dumps((own, landed.waiting.get(index)), table)  # type: ignore[misc]
-        )
+        start = filed.offsets[index]
+        own = filed.values[start : start + sum(map(width_of, codes))], waiting.get(index)
+        told = why_not(partial(dumps, own, table))
         if told is None:
             offsets[index] = len(values)
-            values.extend(own)
+            values.extend(own[0])
             continue
         lost[index] = told
         shapes[index], offsets[index], statuses[index] = -1, 0, FAILED
         waiting.pop(index, None)
-        notes.pop(index, None)
-    landed = landed._replace(
-        shapes=shapes,
-        offsets=offsets,
-        statuses=bytes(statuses),
-        values=values,
-        waiting=waiting,
-        notes=notes,
-        lost=lost,
-    )
+    notes = {index: note for index, note in filed.notes.items() if index not in lost}
+    filed = Filed(shapes, offsets, values, bytes(statuses), notes)
+    landed = landed._replace(filed=filed, waiting=waiting, lost=lost)
     return dumps(("landed", landed), table)

@@ -102,7 +102,7 @@ def recorded_in(log: Log) -> Iterator[Held]:
                 if isinstance(item, Mapping):
                     yield Held("items", item, derived=True)
         for index, shape in track.begun():
-            yield from _values_in(log, shape.codes, track.values, track.offsets[index], tracks)
+            yield from _values_in(log, shape.codes, *track.part(index), tracks)
 
 
 def _values_in(

@@ -7,11 +7,12 @@ have given that had met all of it: what was met before keeps its number, the res
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from typing import Any
 
 from runbook_nb.record.log import Code, FanOut, Log
 from runbook_nb.record.shapes import facts_of
+from runbook_nb.record.tracks import Filed
 
 
 class Joined:
@@ -52,35 +53,26 @@ class Joined:
         """Give the numbers of a sequence of the other log's codes."""
         return tuple([self.codes[code] for code in codes])
 
-    def shape(self, number: int) -> int:
-        """Give the number of one of the other log's shapes; that of none stays."""
-        return number if number < 0 else self.shapes[number]
-
-    def move_inside(
-        self, shapes: Sequence[int], offsets: Sequence[int], values: Sequence[Any]
-    ) -> None:
-        """Move the fan-outs that ran inside branches to this log, however deep they lie.
-
-        Parameters
-        ----------
-        shapes, offsets : sequence of int
-            Of the branches, in this log.
-        values : sequence
-            Of all of them.
-        """
-        table = self.log.shapes
-        for number, offset in zip(shapes, offsets, strict=True):
-            if number < 0:
-                continue
-            for event in facts_of(self.log, table[number]).fan_outs:
-                self._move(values[offset + event.at])
+    def moved(self, filed: Filed) -> Filed:
+        """Give branches as they are filed in this log, with all fan-outs that ran inside them."""
+        shapes = array("i", [n if n < 0 else self.shapes[n] for n in filed.shapes])
+        inside = {
+            number: facts_of(self.log, self.log.shapes[number]).fan_outs
+            for number in dict.fromkeys(shapes)
+            if number >= 0
+        }
+        if any(inside.values()):
+            for number, offset in zip(shapes, filed.offsets, strict=True):
+                for event in inside.get(number, ()):
+                    self._move(filed.values[offset + event.at])
+        return filed._replace(shapes=shapes)
 
     def _move(self, fan: FanOut) -> None:
         fan.move(self.log, self.shapes)
         for index, shape in fan.begun():
             inside = facts_of(self.log, shape).fan_outs
             if inside:
-                values, offset = fan.values, fan.offsets[index]
+                values, offset = fan.part(index)
                 for event in inside:
                     self._move(values[offset + event.at])
 

@@ -21,10 +21,10 @@ def fork_words(fan: FanOut) -> str:
     """Say how a fan-out spread: how many branches, and what was left out."""
     if not fan.is_fan_out:
         names = ", ".join(show(item) for item in fan.items) or "nothing"
-        began = len(fan) - fan.shapes.count(-1)
+        began = fan.begun_count
         words = f"Forked into {names}"
         return words if began == len(fan) else f"{words}; {began} of {len(fan)} began"
-    began = len(fan) - fan.shapes.count(-1)
+    began = fan.begun_count
     words = f"Fanned out: {began} of {len(fan)} items began a branch"
     left = len(fan) - min(fan.cap, len(fan))
     return f"{words}; {left} past the cap of {fan.cap} did not" if left else words

@@ -143,7 +143,6 @@ class LogReader:
         self._rule_sets: list[RuleSet] = []
         self._paths = PathReader(())
         self._stages: list[StageRef] = []
-        self._widths: list[int] = []
         self._fans: list[FanOut] = []
         self._placed = 0
         #: How deep each fan-out lies; whose slots are looked at from each; those from here.
@@ -195,7 +194,6 @@ class LogReader:
             codes = self._track(entry, f"shapes[{number}]")
             log._shape_numbers.setdefault(codes, number)
             log.shapes.append(Shape(number, codes))
-            self._widths.append(log.width_of(codes))
 
     def _read_tracks(self, data: Mapping[str, Any]) -> None:
         log, root = self.log, data.get("root")
@@ -205,7 +203,11 @@ class LogReader:
         self._fans = [self._shell(entry, n) for n, entry in enumerate(entries)]
         log.root.codes.extend(self._track(root.get("codes"), "root.codes"))
         columns = root_columns(log, log.root.codes)
-        log.root.values.extend(self._columns(columns, root, "root", -1))
+        read = self._columns(columns, root, "root", -1)
+        # Only now is room made for them: every place has its value.
+        log.root.values = [None] * sum(len(column.places) for column, _ in read)
+        for column, found in read:
+            column.put_into(log.root, found)
         for number, entry in enumerate(entries):
             self._fill(self._fans[number], entry, number)
         if self._placed != len(self._fans):
@@ -259,23 +261,18 @@ class LogReader:
 
     def _columns(
         self, columns: Iterator[Column], entry: Mapping[str, Any], where: str, inside: int
-    ) -> list[Any]:
-        """Give the values of a track, or of the branches of a fan-out, each where it belongs."""
+    ) -> list[tuple[Column, Sequence[Any]]]:
+        """Give the values of a track, or of the branches of a fan-out, column by column."""
         written = self._list_of(entry, "values", where)
-        read: list[tuple[list[int], Sequence[Any]]] = []
+        read: list[tuple[Column, Sequence[Any]]] = []
         for column in columns:
             place = f"{where}.values[{len(read)}]"
             if len(read) == len(written):
                 raise bad_log("is not there", place)
-            read.append((column.places, self._column(column, written[len(read)], place, inside)))
+            read.append((column, self._column(column, written[len(read)], place, inside)))
         if len(read) < len(written):
             raise bad_log("has more values than its codes record", where)
-        # Only now is room made for them: every place has its value.
-        values: list[Any] = [None] * sum(len(places) for places, _ in read)
-        for places, found in read:
-            for at, value in zip(places, found, strict=True):
-                values[at] = value
-        return values
+        return read
 
     def _column(self, column: Column, data: Any, where: str, inside: int) -> Sequence[Any]:
         if column.code.kind == "fan_out":
@@ -337,20 +334,14 @@ class LogReader:
         fan.items = items
         statuses = self._runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
         shapes = self._runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
-        fan.statuses = bytearray(statuses)
-        fan.shapes = array("i", shapes)
-        fan.offsets = array("q", [0]) * size
+        fan.refile(statuses, shapes)
         if entry.get("bases") is not None:
             fan.bases = array("q", self._runs(entry["bases"], size, range(2**48), where))
         if not fan.is_fan_out and not all(isinstance(item, str) for item in items):
             raise bad_log("are no ids of children", f"{where}.items")
-        end = 0
-        for index, shape in enumerate(shapes):
-            if shape >= 0:
-                fan.offsets[index] = end
-                end += self._widths[shape]
         self._notes(fan, entry.get("notes", []), where)
-        fan.values = self._columns(fan_columns(self.log, fan), entry, where, number)
+        read = self._columns(fan_columns(self.log, fan), entry, where, number)
+        fan.fill((column.at, column.places, found) for column, found in read)
         self._looks.append(self._here)
 
     def _claimed(self, items: Slots, size: Any, where: str) -> int:
@@ -482,7 +473,7 @@ class LogReader:
             raise bad_log("holds slots that would hold themselves", "fan_outs")
         sizes = [0] * len(self._looks)
         for number in reversed(order):
-            own = len(self._fans[number].values) + len(self._fans[number].items)
+            own = self._fans[number].value_count + len(self._fans[number].items)
             sizes[number] = own + sum(
                 times * sizes[inner] for inner, times in self._looks[number].items()
             )
@@ -495,7 +486,7 @@ class LogReader:
 
 def check_column(column: Column, values: Sequence[Any], where: str) -> None:
     """Refuse values that what recorded them cannot have recorded."""
-    code, part, _ = column
+    code, part = column.code, column.part
     if code.path is not None:
         called = part in functions_in(code.path)
         if any(isinstance(value, FunctionRecord) is not called for value in values):

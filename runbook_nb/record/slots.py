@@ -128,19 +128,19 @@ class Slots(Sequence[Slot], Immutable):
         return (list, (list(self),))
 
     def __repr__(self) -> str:
-        statuses, name = self.fan_out.statuses, self.fan_out.stage.name
+        count, name = self.fan_out.status_count, self.fan_out.stage.name
         if self._redactor is not None:
             name = self._redactor.text(name)
         return (
-            f"<Slots of {name!r}: {len(self)} items, {statuses.count(OK)} ok, "
-            f"{statuses.count(FAILED)} failed, {statuses.count(NOT_REACHED)} not reached>"
+            f"<Slots of {name!r}: {len(self)} items, {count(OK)} ok, "
+            f"{count(FAILED)} failed, {count(NOT_REACHED)} not reached>"
         )
 
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    item, status = fan.items[index], fan.statuses[index]
-    if status != OK:
+    item = fan.items[index]
+    if fan.status_number(index) != OK:
         return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
     decision = decision_of(fan, index)
     return Slot(
@@ -210,10 +210,10 @@ def value_of(fan: FanOut, index: int) -> Any:
     shape = fan.shape(index)
     if shape is None:
         return None
-    facts, offset = facts_of(fan.log, shape), fan.offsets[index]
+    facts, (values, offset) = facts_of(fan.log, shape), fan.part(index)
     if facts.result is not None:
-        return fan.values[offset + facts.result.at]
-    return state_after(facts, fan.values, offset)
+        return values[offset + facts.result.at]
+    return state_after(facts, values, offset)
 
 
 def route_of(fan: FanOut, index: int) -> str | None:
@@ -230,9 +230,10 @@ def decision_of(fan: FanOut, index: int, hide: Any = None) -> Decision | None:
     event = facts_of(fan.log, shape).decision
     if event is None or event.code.path is None:
         return None
-    start = fan.offsets[index] + event.at
-    values = tuple(fan.values[start : start + len(event.code.path.codes)])
-    return Decision(event.code.path, values, hide)
+    values, offset = fan.part(index)
+    start = offset + event.at
+    actuals = tuple(values[start : start + len(event.code.path.codes)])
+    return Decision(event.code.path, actuals, hide)
 
 
 def reason_of(fan: FanOut, index: int) -> str:
@@ -240,7 +241,7 @@ def reason_of(fan: FanOut, index: int) -> str:
     note = fan.notes.get(index)
     if note is not None:
         return note
-    if fan.statuses[index] == NOT_REACHED:
+    if fan.status_number(index) == NOT_REACHED:
         if index >= fan.cap:
             return f"past the cap of {fan.cap}"
         return "the run ended before it was reached"
@@ -248,7 +249,8 @@ def reason_of(fan: FanOut, index: int) -> str:
     event = None if shape is None else facts_of(fan.log, shape).error
     if event is None:
         return "failed, and no error was recorded"
-    return error_words(fan.values[fan.offsets[index] + event.at], event.code.stage.name)
+    values, offset = fan.part(index)
+    return error_words(values[offset + event.at], event.code.stage.name)
 
 
 def error_words(described: Any, stage: str | None = None) -> str:

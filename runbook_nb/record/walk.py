@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -160,7 +159,7 @@ class Walk(Sequence[WalkRow], Renderable):
             return 0
         facts = facts_of(self._log, shape)
         frame = _FRAME if fan.is_fan_out else 0
-        return frame + self._rows_in(facts, fan.values, fan.offsets[index])
+        return frame + self._rows_in(facts, *fan.part(index))
 
     def _sums_of(self, fan: FanOut) -> array[int]:
         """Rows of a fan-out's branches, summed from the first: where each branch ends."""
@@ -168,7 +167,7 @@ class Walk(Sequence[WalkRow], Renderable):
         if found is None:
             plain: dict[int, int] = {-1: 0}
             counts = array("q")
-            for index, number in enumerate(fan.shapes):
+            for index, number in enumerate(fan.shape_numbers()):
                 rows = plain.get(number)
                 if rows is None:
                     rows = self._branch_rows(fan, index)
@@ -182,14 +181,17 @@ class Walk(Sequence[WalkRow], Renderable):
         steps = facts.executions
         for event in facts.fan_outs:
             fan: FanOut = values[offset + event.at]
-            nested = [index for index, shape in fan.begun() if facts_of(self._log, shape).fan_outs]
-            steps += sum(self._branch_steps(fan, index) for index in nested)
             entering = int(fan.is_fan_out)
-            for number, times in Counter(fan.shapes).items():
-                if number >= 0:
-                    inner = facts_of(self._log, self._log.shapes[number])
-                    if not inner.fan_outs:
-                        steps += times * (entering + inner.executions)
+            nested: set[int] = set()
+            for number, times in fan.shape_counts().items():
+                inner = facts_of(self._log, self._log.shapes[number])
+                if inner.fan_outs:
+                    nested.add(number)
+                else:
+                    steps += times * (entering + inner.executions)
+            for index, shape in fan.begun() if nested else ():
+                if shape.number in nested:
+                    steps += self._branch_steps(fan, index)
         return steps
 
     def _branch_steps(self, fan: FanOut, index: int) -> int:
@@ -197,7 +199,7 @@ class Walk(Sequence[WalkRow], Renderable):
         if shape is None:
             return 0
         facts = facts_of(self._log, shape)
-        return int(fan.is_fan_out) + self._steps_in(facts, fan.values, fan.offsets[index])
+        return int(fan.is_fan_out) + self._steps_in(facts, *fan.part(index))
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -246,7 +248,7 @@ class Walk(Sequence[WalkRow], Renderable):
         first = bisect_right(sums, skip)
         skip -= sums[first - 1] if first else 0
         for index in range(first, len(fan)):
-            if fan.shapes[index] >= 0:
+            if fan.shape(index) is not None:
                 yield from self._branch(fan, index, prefix, skip)
                 skip = 0
 
@@ -255,7 +257,7 @@ class Walk(Sequence[WalkRow], Renderable):
         if shape is None:
             return
         part = self._part_of(fan, index, prefix)
-        rows = self._rows_in(part.facts, fan.values, part.offset)
+        rows = self._rows_in(part.facts, part.values, part.offset)
         if not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
             yield from self._track(part, skip)
             return
@@ -381,7 +383,7 @@ class Walk(Sequence[WalkRow], Renderable):
         shape = fan.shape(index)
         facts = work_out(self._log, ()) if shape is None else facts_of(self._log, shape)
         path = fan.path(prefix, index)
-        return Part(facts, fan.values, fan.offsets[index], path, fan.base(index))
+        return Part(facts, *fan.part(index), path, fan.base(index))
 
     def _branches_in(self, part: Part) -> Iterator[tuple[FanOut, int, str]]:
         facts, values, offset, prefix, _ = part
@@ -517,14 +519,18 @@ class Walk(Sequence[WalkRow], Renderable):
                     yield event.code.stage, event.code.path
             elif event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
-                ends = {number: index for index, number in enumerate(fan.shapes)}
-                begun: set[int] = set()
-                for index, shape in fan.begun():
-                    inner = facts_of(self._log, shape)
-                    # Only the first and the last branch of a shape can be a first or a last.
-                    if inner.fan_outs or shape.number not in begun or ends[shape.number] == index:
-                        begun.add(shape.number)
-                        yield from self._paths_in(inner, fan.values, fan.offsets[index])
+                ends = fan.shape_ends()
+                shapes = {number: facts_of(self._log, self._log.shapes[number]) for number in ends}
+                # Only the first and the last branch of a shape can be a first or a last.
+                places: Iterable[int] = sorted({index for pair in ends.values() for index in pair})
+                if any(inner.fan_outs for inner in shapes.values()):
+                    wanted = {number for number, inner in shapes.items() if inner.fan_outs}
+                    some = set(places)
+                    places = [i for i, s in fan.begun() if s.number in wanted or i in some]
+                for index in places:
+                    shape = fan.shape(index)
+                    if shape is not None:
+                        yield from self._paths_in(shapes[shape.number], *fan.part(index))
 
     # -- forms -----------------------------------------------------------------------------
 

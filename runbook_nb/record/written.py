@@ -18,7 +18,7 @@ from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
-from runbook_nb.record.log import Code, FanOut, Log, StageRef
+from runbook_nb.record.log import Code, FanOut, Log, StageRef, Track
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
 from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
@@ -162,7 +162,7 @@ class LogWriter:
         numbers = self._code_numbers()
         codes = [self._code(log.codes[number]) for number in numbers]
         columns = root_columns(log, log.root.codes)
-        values = [self._column(column, log.root.values, branch=False) for column in columns]
+        values = [self._column(column, log.root, branch=False) for column in columns]
         fans = [self._fan_out(fan) for fan in self._fans]
         self._guarded("the log", self._tagger.check)
         return {
@@ -183,9 +183,9 @@ class LogWriter:
     def _find_fan_outs(self) -> None:
         """Give every fan-out its number, in the order in which a reader meets them."""
         root = self._log.root
-        self._number_fans(root_columns(self._log, root.codes), root.values)
+        self._number_fans(root_columns(self._log, root.codes), root)
         for fan in self._fans:  # grows while it is walked
-            self._number_fans(fan_columns(self._log, fan), fan.values)
+            self._number_fans(fan_columns(self._log, fan), fan)
 
     def _code_numbers(self) -> dict[int, int]:
         """Give each code its number in the order of the walk.
@@ -197,20 +197,19 @@ class LogWriter:
         log = self._log
         met = dict.fromkeys(log.root.codes)
         for fan in self._fans:
-            for number in dict.fromkeys(fan.shapes):
-                if number >= 0:
-                    met.update(dict.fromkeys(log.shapes[number].codes))
+            for number in fan.shape_counts():
+                met.update(dict.fromkeys(log.shapes[number].codes))
         marks = [n for n, code in enumerate(log.codes) if code.kind == "secret" and n not in met]
         marks.sort(key=lambda n: (log.codes[n].stage, log.codes[n].key or ""))
         met.update(dict.fromkeys(marks))
         return {number: place for place, number in enumerate(met)}
 
-    def _number_fans(self, columns: Iterator[Column], values: Sequence[Any]) -> None:
+    def _number_fans(self, columns: Iterator[Column], track: Track | FanOut) -> None:
         for column in columns:
             if column.code.kind == "fan_out":
-                for place in column.places:
-                    self._numbers[id(values[place])] = len(self._fans)
-                    self._fans.append(values[place])
+                for fan in column.held_in(track):
+                    self._numbers[id(fan)] = len(self._fans)
+                    self._fans.append(fan)
 
     def _stage_number(self, ref: StageRef) -> int:
         return self._stages.setdefault(ref, len(self._stages))
@@ -230,11 +229,11 @@ class LogWriter:
             return [*written, key, self._book.path(code.path, self._hide)]
         return written if key is None else [*written, key]
 
-    def _column(self, column: Column, values: Sequence[Any], *, branch: bool) -> Any:
-        code, part, places = column
+    def _column(self, column: Column, track: Track | FanOut, *, branch: bool) -> Any:
+        code, part = column.code, column.part
+        held: Sequence[Any] = column.held_in(track)
         if code.kind == "fan_out":
-            return self._numbers[id(values[places[0]])]
-        held: list[Any] = [values[place] for place in places]
+            return self._numbers[id(held[0])]
         path, hide = code.path, self._hide
         if path is not None:
             if hide is not None:
@@ -249,7 +248,7 @@ class LogWriter:
         name = self._name
         shapes = [
             -1 if number < 0 else self._shapes.setdefault(number, len(self._shapes))
-            for number in fan.shapes
+            for number in fan.shape_numbers()
         ]
         items: Any = fan.items
         if self._values is not AS_RECORDED:
@@ -262,9 +261,9 @@ class LogWriter:
             "subject": None if fan.subject is None else name(fan.subject),
             "cap": fan.cap,
             "items": self._guarded(where, lambda: self._tagger.write(items)),
-            "statuses": _runs(fan.statuses),
+            "statuses": _runs(fan.status_numbers()),
             "shapes": _runs(shapes),
-            "values": [self._column(column, fan.values, branch=True) for column in columns],
+            "values": [self._column(column, fan, branch=True) for column in columns],
         }
         if isinstance(items, Slots):
             written["size"] = len(items)

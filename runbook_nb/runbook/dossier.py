@@ -308,9 +308,10 @@ class Dossier:
         if place is None:
             return decision_of(fan, index, self._redactor)
         at, path = place
-        start = fan.offsets[index] + at
-        values = tuple(fan.values[start : start + len(path.codes)])
-        return Decision(path, values, self._redactor)
+        values, offset = fan.part(index)
+        start = offset + at
+        actuals = tuple(values[start : start + len(path.codes)])
+        return Decision(path, actuals, self._redactor)
 
     def _configured(self, fan: FanOut, shape: Shape) -> tuple[int, Any] | None:
         for event in reversed(facts_of(fan.log, shape).events):

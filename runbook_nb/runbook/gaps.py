@@ -165,7 +165,7 @@ def _failed_branches(run: Run) -> Iterator[Item]:
         return
     found: dict[tuple[str, str], list[str]] = {}
     for fan, index, _ in run.walk.tracks():
-        if not fan.is_fan_out and fan.statuses[index] == FAILED:
+        if not fan.is_fan_out and fan.status_number(index) == FAILED:
             reasons = found.setdefault((fan.stage.name, str(fan.items[index])), [])
             reasons.append(reason_of(fan, index))
     for (fork, branch), reasons in found.items():
