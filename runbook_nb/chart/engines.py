@@ -100,6 +100,10 @@ class Crew:
         """Have new workers in the place of lost ones; say whether there are any."""
         return False
 
+    def is_gone(self) -> bool:
+        """Say whether nothing more can come of it, as far as it can be asked."""
+        return False
+
     def halt(self) -> None:
         """Tell the workers to end what they do, as soon as they can."""
         if self.signal is not None:
@@ -247,17 +251,25 @@ class Lent(Engine):
         """Give what there is."""
         futures: Any = sys.modules.get("concurrent.futures")
         given = self.given
-        if futures is not None and isinstance(given, futures.ThreadPoolExecutor):
-            window, width = shared(bound, _size_of(given))
-            return Crew(in_context(given.submit), direct=True, window=window, width=width)
-        window, width = shared(bound, _size_of(given))
-        submit = given.submit
         if is_client(given):
-            # Equal work is done again: its functions are the author's, and may not be pure.
-            def submit(fn: Callable[..., Any], *args: Any) -> Any:
-                return given.submit(fn, *args, pure=False)
+            return _ClusterCrew(given, *shared(bound, _threads_of(given)))
+        window, width = shared(bound, _size_of(given))
+        if futures is not None and isinstance(given, futures.ThreadPoolExecutor):
+            return Crew(in_context(given.submit), direct=True, window=window, width=width)
+        return Crew(given.submit, direct=False, window=window, width=width)
 
-        return Crew(submit, direct=False, window=window, width=width)
+
+class _ClusterCrew(Crew):
+    def __init__(self, client: Any, window: int, width: int) -> None:
+        super().__init__(self._submit, direct=False, window=window, width=width)
+        self._client = client
+
+    def _submit(self, fn: Callable[..., Any], *args: Any) -> Any:
+        # Equal work is done again: its functions are the author's, and may not be pure.
+        return self._client.submit(fn, *args, pure=False)
+
+    def is_gone(self) -> bool:
+        return getattr(self._client, "status", None) in ("closing", "closed")
 
 
 def in_context(submit: Callable[..., Any]) -> Callable[..., Any]:
@@ -298,8 +310,6 @@ def shared(bound: int, size: int | None) -> tuple[int, int]:
 
 
 def _size_of(given: Any) -> int | None:
-    if is_client(given):
-        return _threads_of(given)
     size = getattr(given, "_max_workers", None)
     return size if type(size) is int and size > 0 else None
 

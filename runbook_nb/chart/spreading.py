@@ -339,16 +339,18 @@ class Spread:
         from concurrent.futures import CancelledError as Dropped
 
         if not is_lost(error):
-            dropped = isinstance(error, Dropped) or type(error).__name__ == "FutureCancelledError"
-            code = "dropped" if dropped else "worker_failed"
-            words = "the engine dropped it" if dropped else "its worker failed"
-            self._land(cut, Lost(code, f"{words}: {error_line(error)}"))
+            if not (isinstance(error, Dropped) or type(error).__name__ in _DROPPED):
+                self._land(cut, Lost("worker_failed", f"its worker failed: {error_line(error)}"))
+            elif self.crew.is_gone():
+                self._land(cut, Lost("engine_gone", f"the engine went away: {_cause(error)}"))
+            else:
+                self._land(cut, Lost("dropped", f"the engine dropped it: {_cause(error)}"))
             return
         self.losses += 1
-        lost = Lost("worker_lost", f"the worker that ran it was lost: {error_line(error)}")
+        lost = Lost("worker_lost", f"the worker that ran it was lost: {_cause(error)}")
         hopeless = not self.proven and self.losses >= HOPELESS
         if hopeless or (not self.crew.renew() and isinstance(error, BrokenExecutor)):
-            self.gone = Lost("engine_gone", f"the engine's workers are gone: {error_line(error)}")
+            self.gone = Lost("engine_gone", f"the engine's workers are gone: {_cause(error)}")
             self._land(cut, lost)
             return
         size = cut.stop - cut.first
@@ -460,6 +462,18 @@ class Spread:
             branches.left(error, index)
             self.ended = error, self.execution.place
             self.limit = min(self.limit, index + 1)
+
+
+#: What dask calls it when it lets go of what it was to do.
+_DROPPED: Final = ("FutureCancelledError", "FuturesCancelledError")
+
+
+def _cause(error: BaseException) -> str:
+    """Say what an executor says, without the names it makes up for each piece of work."""
+    name, reason = type(error).__name__, getattr(error, "reason", None)
+    if isinstance(reason, str):
+        return f"{name}: {reason}"
+    return name if name == "KilledWorker" else error_line(error)
 
 
 async def _cancel(future: Any) -> None:
