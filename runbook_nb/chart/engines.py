@@ -80,7 +80,11 @@ class Crew:
         How many branches that wait may be under way at once in each chunk.
     signal : Stop or None
         Tells those who see it to end between stages.
+    keeps_word : bool
+        Whether what they call cancelled never began.
     """
+
+    keeps_word = True
 
     def __init__(
         self, submit: Callable[..., Any], *, direct: bool, window: int, width: int
@@ -260,6 +264,8 @@ class Lent(Engine):
 
 
 class _ClusterCrew(Crew):
+    keeps_word = False
+
     def __init__(self, client: Any, window: int, width: int) -> None:
         super().__init__(self._submit, direct=False, window=window, width=width)
         self._client = client

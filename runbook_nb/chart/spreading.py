@@ -338,8 +338,13 @@ class Spread:
         from concurrent.futures import BrokenExecutor
         from concurrent.futures import CancelledError as Dropped
 
+        dropped = isinstance(error, Dropped) or type(error).__name__ in _DROPPED
+        if self.ending or cut.first >= self.limit:
+            if self.ending and not (dropped and self.crew.keeps_word):
+                self._note_out(cut)
+            return
         if not is_lost(error):
-            if not (isinstance(error, Dropped) or type(error).__name__ in _DROPPED):
+            if not dropped:
                 self._land(cut, Lost("worker_failed", f"its worker failed: {error_line(error)}"))
             elif self.crew.is_gone():
                 self._land(cut, Lost("engine_gone", f"the engine went away: {_cause(error)}"))
@@ -406,7 +411,10 @@ class Spread:
             self._file(cut, outcome)
         self.landed.clear()
         for cut in self.out.values():
-            self.fan.notes.update(dict.fromkeys(range(cut.first, cut.stop), OUT_NOTE))
+            self._note_out(cut)
+
+    def _note_out(self, cut: Cut) -> None:
+        self.fan.notes.update(dict.fromkeys(range(cut.first, cut.stop), OUT_NOTE))
 
     def _file(self, cut: Cut, outcome: Landed | Lost) -> None:
         if isinstance(outcome, Lost):
