@@ -22,17 +22,26 @@ class Standing:
         The branch.
     numbers : iterator of int
         Counts what the branch does one after another.
-    wanted : str or None
-        What the branch asked for that is not where it ran; see `EngineError`.
+    refused : dict
+        Why a branch could not have what it asked for, by its index.
     """
 
-    __slots__ = ("fan", "index", "numbers", "wanted")
+    __slots__ = ("_index", "fan", "numbers", "refused")
 
-    def __init__(self, fan: object, index: int) -> None:
+    def __init__(self, fan: object, index: int, refused: dict[int, str]) -> None:
         self.fan = fan
-        self.index = index
+        self._index = index
         self.numbers = itertools.count()
-        self.wanted: str | None = None
+        self.refused = refused
+
+    @property
+    def index(self) -> int:
+        """Which branch it is."""
+        return self._index
+
+    def refuse(self, why: str) -> None:
+        """Note that the branch asked for what is not where it runs."""
+        self.refused.setdefault(self.index, why)
 
 
 #: The branch that the present code belongs to; None where no worker runs it.

@@ -10,7 +10,6 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +19,7 @@ from runbook_nb.chart.endings import Steps, drive
 from runbook_nb.chart.executor import Execution
 from runbook_nb.chart.fanout import FanOutBranches
 from runbook_nb.chart.model import Chart, FanOutStage, FunctionStage, Limits
-from runbook_nb.chart.plan import ChartPlan, StagePlan
+from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.scope import Frame
 from runbook_nb.chart.shipping import (
     Table,
@@ -34,7 +33,7 @@ from runbook_nb.chart.shipping import (
 from runbook_nb.chart.standing import Standing, standing
 from runbook_nb.chart.streaming import StreamEvent
 from runbook_nb.chart.watch import Where
-from runbook_nb.record.log import FAILED, OK, Code, FanOut, StageRef, Track, width_of
+from runbook_nb.record.log import FAILED, Code, FanOut, StageRef, Track, width_of
 from runbook_nb.record.places import Place
 from runbook_nb.record.redact import Redact
 from runbook_nb.record.tracks import Filed
@@ -146,14 +145,26 @@ class _Part(FanOut):
         return super().path(prefix, self.first + index)
 
 
+class _Present(Standing):
+    """The branch of a chunk that runs now, where they run one after another."""
+
+    __slots__ = ("_branches",)
+
+    def __init__(self, branches: _Away) -> None:
+        super().__init__(branches.work.fan, branches.first, branches.refused)
+        self._branches = branches
+
+    @property
+    def index(self) -> int:
+        filed = self._branches.fan.shape_numbers()
+        return self._branches.first + next(i for i, number in enumerate(filed) if number < 0)
+
+
 class _Away(FanOutBranches):
     """The branches of a chunk."""
 
     def __init__(self, execution: Execution, work: Work, chunk: Chunk) -> None:
-        stage, first = work.stage, chunk.first
-        if not isinstance(stage.branch, Chart):
-            make = stage.branch
-            stage = replace(stage, branch=lambda item, index: make(item, first + index))
+        stage = work.stage
         plan = StagePlan(stage, execution.log, execution.chart, work.ref.path)
         fan = _Part(
             execution.log,
@@ -164,31 +175,30 @@ class _Away(FanOutBranches):
             subject=stage.subject,
             bases=chunk.bases,
         )
-        fan.first = first
+        fan.first = self.first = chunk.first
         super().__init__(execution, plan, fan, _Around(work))
-        self.first = first
         self.work = work
         self.looping = False  # what the next visit goes on from is noted where the whole is
         self.max_concurrency = chunk.width
-        self.standing: dict[int, Standing] = {}
+        self.refused: dict[int, str] = {}
+        self.present = _Present(self)
 
-    def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
-        args = FrozenDict(item=self.fan.items[index], index=self.first + index)
-        frame = Frame(track, {}, args, self.path, (self.frame, self.fan, index))
-        frame.loopy = plan.loops
-        return frame
-
-    def branch(self, index: int, place: Place | None = None, answer: Any = None) -> Steps:
-        here = Standing(self.work.fan, self.first + index)
-        standing.set(here)
+    def run(self) -> Steps:
+        """Run every branch; what one was refused and went on without makes it a failed one."""
+        standing.set(self.present)
         try:
-            return (yield from super().branch(index, place, answer))
+            yield from super().run()
         finally:
-            if here.wanted is not None and self.fan.statuses[index] == OK:
-                # The stage caught the refusal and went on without the answer, as it would not
-                # have done anywhere else.
-                self.fan.statuses[index] = FAILED
-                self.fan.notes[index] = here.wanted
+            for index, why in self.refused.items():
+                self.fan.deny(index - self.first, why)
+
+    def branch(self, index: int, place: Any = None, answer: Any = None) -> Steps:
+        """Run a branch that may wait, with others running meanwhile."""
+        standing.set(Standing(self.work.fan, self.first + index, self.refused))
+        try:
+            yield from super().branch(index, place, answer)
+        finally:
+            standing.set(self.present)
 
     def ask(self) -> None:
         """Ask nothing: what waits is told of where the whole is."""

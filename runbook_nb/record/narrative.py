@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, show
 from runbook_nb.record.foreign_told import Told
-from runbook_nb.record.log import Event, FanOut
+from runbook_nb.record.log import Code, Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
 from runbook_nb.rules.decision import Decision, Selection
@@ -55,6 +55,11 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
         made = Decision if code.kind == "decision" else Selection
         return redactor.text(condition_words(made(code.path, actuals, redactor)))
     return redactor.text(_value_words(code.kind, key, value, redactor))
+
+
+def is_told_of_values(code: Code) -> bool:
+    """Say whether the words of a code differ with what was recorded there."""
+    return code.path is not None or code.kind in _WITH_VALUE
 
 
 _WITH_VALUE: Final = frozenset(

@@ -192,6 +192,12 @@ class FanOut:
         self.values.extend(filed.values)
         self.notes.update((first + index, note) for index, note in filed.notes.items())
 
+    def deny(self, index: int, why: str) -> None:
+        """Say of a branch that ended well that it failed all the same."""
+        if self.statuses[index] == OK:
+            self.statuses[index] = FAILED
+            self.notes[index] = why
+
     def move(self, log: Log, numbers: Sequence[int]) -> None:
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log

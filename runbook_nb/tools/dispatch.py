@@ -478,7 +478,7 @@ def _needs_dispatch(name: str) -> EngineError:
         fix="run it with engine='threads', or call the tool before the fan-out",
     )
     if here is not None:
-        here.wanted = f"EngineError: {error}"
+        here.refuse(f"EngineError: {error}")
     return error
 
 

@@ -1,4 +1,4 @@
-"""Engines that fail: what was lost is a slot that says why, the rest is right, and counts add up."""
+"""Engines that fail: what was lost is a slot that says why, the rest is right, all adds up."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def test_a_record_that_cannot_come_back_is_that_branchs_alone():
     assert words(fan(range(20), work).run_sync(engine="threads")) == {"ok": 20}
 
 
-class Picky(Exception):  # noqa: N818
+class Picky(Exception):
     """Cannot be made again out of what its base class keeps."""
 
     def __init__(self, code: int, *, where: str) -> None:
@@ -310,7 +310,7 @@ def test_a_signal_that_cannot_come_back_ends_the_run_as_it_would_have():
 def test_an_error_comes_back_whole_with_what_it_came_from(processes):
     def work(scope: Any) -> None:
         try:
-            {}["age"]  # noqa: B018
+            {}["age"]
         except KeyError as error:
             raise ValueError("bad row") from error
 
@@ -441,7 +441,7 @@ def test_a_cancelled_task_ends_its_workers(engine, tmp_path):
 
     async def both() -> Any:
         task = asyncio.ensure_future(fan(range(3), work).run(engine=engine))
-        while not os.path.exists(mark):  # noqa: ASYNC240, PTH110
+        while not os.path.exists(mark):  # noqa: PTH110
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
