@@ -21,7 +21,6 @@ from runbook_nb._sync import run_sync
 from runbook_nb._text import MISSING, counted, did_you_mean, listed
 from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.artifacts import ArtifactStore, BoundArtifacts, InMemoryArtifacts, NoArtifacts
-from runbook_nb.chart.engines import as_engine
 from runbook_nb.coverage import read_coverage_result
 from runbook_nb.errors import DefinitionError, ToolRefused
 from runbook_nb.settings import settings
@@ -131,7 +130,10 @@ did you mean 'ages'?
             raise DefinitionError(
                 f"session cannot be {session!r}", where="session", fix="give rb.Session(name)"
             )
-        as_engine(engine)  # refused here, not at the first call
+        if engine is not None:
+            from runbook_nb.chart.engines import as_engine
+
+            as_engine(engine)  # refused here, not at the first call
         self._engine = engine
         self._session = session
         self._store = _checked_store(artifacts)
