@@ -22,6 +22,7 @@ from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     Stage,
     branches_of,
     inner_chart,
@@ -495,7 +496,7 @@ class FanOutBranches(_Branches):
     def run(self) -> Steps:
         """Run every branch up to the cap, on the workers of the run's engine where it has one."""
         engine = self.execution.engine
-        if engine is None:
+        if engine is None or isinstance(self.stage, JudgeEachStage):
             yield from super().run()
             return
         from runbook_nb.chart.spreading import Spread
