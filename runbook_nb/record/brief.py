@@ -88,7 +88,8 @@ def letters(shapes: Sequence[int]) -> str | None:
     runs = 0
     for runs, _ in enumerate(groupby(shapes), 1):
         if runs * _RUN > len(shapes):
-            return "".join(map({number: _LETTERS[number + 1] for number in known}.get, shapes))
+            found = {number: _LETTERS[number + 1] for number in known}
+            return "".join(map(found.__getitem__, shapes))
     return None
 
 
