@@ -36,6 +36,7 @@ from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, 
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
+from runbook_nb.chart.straight import Begun
 from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
@@ -295,16 +296,19 @@ class Execution(Watch):
     # -- stages ----------------------------------------------------------------------------
 
     def run_chart(  # noqa: PLR0912, PLR0915 - the one loop that everything runs in, flat so that it is quick
-        self, chart: ChartPlan, frame: Frame, place: Place | None = None, answer: Any = None
+        self, chart: ChartPlan, frame: Frame, place: Place | Begun | None = None, answer: Any = None
     ) -> Steps:
         """Run the stages of a chart, and of the charts mounted in it; give its value.
 
-        With a place the run goes on there: the stage that asked gets the answer.
+        With a place the run goes on there: the stage that asked gets the answer. With a branch that
+        was begun it goes on where that stands.
         """
         level = Level(chart, frame)
         outer: list[Level] = []  # the charts around the present one, outermost first
         track, codes = frame.track, frame.track.codes
-        if place is not None:
+        if isinstance(place, Begun):
+            place = level.stand(place)
+        elif place is not None:
             level = reenter(self, level, outer, place, answer)
         try:
             while True:  # once for each chart that is entered or come back to
@@ -364,9 +368,11 @@ class Execution(Watch):
                 codes.extend(around.taken.code("leave", word) for around in reversed(outer))
             raise
 
-    def _go_on(self, level: Level, place: Place, answer: Any) -> Steps:
+    def _go_on(self, level: Level, place: Place | Begun, answer: Any) -> Steps:
         """Go on with a stage that waited; give its plan, and how it ended where it has."""
         taken, frame = level.taken, level.frame
+        if isinstance(place, Begun):
+            return taken, None
         if place.kind == "branches":
             return taken, (yield from go_on_branches(self, taken, frame, place.pending, answer))
         frame.track.add(taken.code("resume"), answer)
@@ -450,8 +456,12 @@ class Execution(Watch):
         """
         scope: Scope | None = None
         start = len(frame.track.codes)
+        begun = frame.begun
         try:
-            if plan.plain and self.untimed:
+            if begun is not None:
+                frame.begun, scope, start = None, begun.scope, begun.start
+                value = yield from self.settled(plan, begun.outcome(), scope)
+            elif plan.plain and self.untimed:
                 scope = Scope(frame, plan)
                 value = fn(scope)
                 if value is not None or scope.stopped is not None:

@@ -29,6 +29,7 @@ from runbook_nb.chart.model import (
 from runbook_nb.chart.plan import ChartPlan, StagePlan, plan_alone, plan_chart
 from runbook_nb.chart.resume import misplaced
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
+from runbook_nb.chart.straight import Begun, Straight, straight_through
 from runbook_nb.errors import ChartError, LimitReached
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
 from runbook_nb.record.places import Place
@@ -299,11 +300,23 @@ class _Branches:
         """Give the frame of one branch, as it begins."""
         raise NotImplementedError
 
+    def straight(self) -> Straight | None:
+        """Give what runs branches straight through, where that can be."""
+        return None
+
     def run(self) -> Steps:
         """Run every branch up to the cap; then ask what the first of them asks, if any does."""
         count = min(len(self.fan), self.fan.cap)
-        for index in range(count):
-            branch = self.branch(index)
+        straight, index = self.straight(), 0
+        while index < count:
+            begun = None
+            if straight is not None:
+                index, begun = straight.run(index, min(count, index - index % BREATH + BREATH))
+                if begun is None:
+                    if index % BREATH == 0:
+                        yield None
+                    continue
+            branch = self.branch(index, begun)
             awaitable = next(branch, _DONE)
             while awaitable is None:  # a fan-out inside lets others run; so does this one
                 try:
@@ -315,7 +328,8 @@ class _Branches:
             if awaitable is not _DONE:
                 yield self.share(range(index + 1, count), branch, awaitable)
                 break
-            if index % BREATH == BREATH - 1:
+            index += 1
+            if index % BREATH == 0:
                 yield None
         self.ask()
 
@@ -394,14 +408,18 @@ class _Branches:
             self.execution.place = place  # those that were ended with it had places of their own
             raise first
 
-    def branch(self, index: int, place: Place | None = None, answer: Any = None) -> Steps:
+    def branch(self, index: int, place: Place | Begun | None = None, answer: Any = None) -> Steps:
         """Run one branch and file it; only what ends the run, or fail-fast, leaves here."""
         execution, fan = self.execution, self.fan
-        track = Track() if place is None else fan.reopen(index)
+        begun = place if isinstance(place, Begun) else None
+        if begun is not None:
+            track = begun.frame.track
+        else:
+            track = Track() if place is None else fan.reopen(index)
         try:
             plan = self.chart or self.chart_for(index, track)
-            frame = self.frame_for(index, track, plan)
-            if place is not None:
+            frame = self.frame_for(index, track, plan) if begun is None else begun.frame
+            if place is not None and begun is None:
                 state, _ = replayed(
                     fan.log, track.codes, track.values, plan.stages[0].ref.path, frame.base
                 )
@@ -437,7 +455,11 @@ class _Branches:
         """File a branch that ended."""
         self.fan.close(index, track, status, note)
         if self.looping:
-            note_visit(self.execution.visits, self.fan, index, self.frame.prefix)
+            self.visited(index)
+
+    def visited(self, index: int) -> None:
+        """Note that a branch ended, where the chart may go back and run it again."""
+        note_visit(self.execution.visits, self.fan, index, self.frame.prefix)
 
     def keep(self, output: Any, last: StagePlan, track: Track) -> None:
         """File what a branch gave."""
@@ -460,6 +482,9 @@ class _Items(_Branches):
         self.path = f"{self.key}/"
         built = stage.branch if isinstance(stage.branch, Chart) else None
         self.chart = None if built is None else plan_chart(built, execution.log)
+
+    def straight(self) -> Straight | None:
+        return straight_through(self)
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
         args = FrozenDict(item=self.fan.items[index], index=index)

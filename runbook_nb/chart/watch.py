@@ -111,6 +111,13 @@ class Watch:
             raise error
         self._running = plan.ref.name
 
+    def goes_on(self, plan: StagePlan) -> bool:
+        """Say whether `check` would let the run go on to a stage, and note it when it does."""
+        if self.asked_to_end(plan, "before") is not None:
+            return False
+        self._running = plan.ref.name
+        return True
+
     def end_between(
         self, error: BaseException, plan: StagePlan, track: Track, when: str = "before"
     ) -> None:

@@ -181,11 +181,11 @@ class Log:
         "_lock",
         "_numbers",
         "_paths",
-        "_shape_numbers",
         "_specs",
         "_stages",
         "codes",
         "root",
+        "shape_numbers",
         "shapes",
         "taken_back",
     )
@@ -197,7 +197,7 @@ class Log:
         self._specs: list[tuple[Code, int, int, int]] = []
         self._stages: dict[StageRef, int] = {}
         self.shapes: list[Shape] = []
-        self._shape_numbers: dict[tuple[int, ...], int] = {}
+        self.shape_numbers: dict[tuple[int, ...], int] = {}
         self.root = Track()
         #: What stages wrote that was taken back, by key: no longer part of the record, and still
         #: something that a text on it may quote.
@@ -239,14 +239,14 @@ class Log:
 
     def shape_number(self, codes: tuple[int, ...]) -> int:
         """Intern a sequence of codes."""
-        found = self._shape_numbers.get(codes)
+        found = self.shape_numbers.get(codes)
         if found is None:
             with self._lock:
-                found = self._shape_numbers.get(codes)
+                found = self.shape_numbers.get(codes)
                 if found is None:
                     found = len(self.shapes)
                     self.shapes.append(Shape(found, codes))
-                    self._shape_numbers[codes] = found
+                    self.shape_numbers[codes] = found
         return found
 
     def width(self, code: Code) -> int:

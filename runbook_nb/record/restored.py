@@ -196,7 +196,7 @@ class LogReader:
             log.codes.append(code)
         for number, entry in enumerate(self._list_of(data, "shapes")):
             codes = self._track(entry, f"shapes[{number}]")
-            log._shape_numbers.setdefault(codes, number)
+            log.shape_numbers.setdefault(codes, number)
             log.shapes.append(Shape(number, codes))
 
     def _read_tracks(self, data: Mapping[str, Any]) -> None:

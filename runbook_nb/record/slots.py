@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import Immutable
+from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import visible
-from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
@@ -22,8 +22,26 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import Redactor
 
 
+class _Later(Immutable):
+    """What a slot says only when asked: its sentence, made from the record it was taken from."""
+
+    __slots__ = ("_fan",)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what was not set comes here.
+        if name == "reason":
+            told: str | None = None
+        elif name == "sentence":
+            decision = decision_of(self._fan, self.index)
+            told = None if decision is None else decision.sentence
+        else:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        object.__setattr__(self, name, told)
+        return told
+
+
 @dataclass(frozen=True, slots=True)
-class Slot(Immutable):
+class Slot(_Later):
     """What became of one item of a fan-out.
 
     Attributes
@@ -59,6 +77,17 @@ class Slot(Immutable):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
         return out
+
+
+#: Make and fill a slot without `Slot.__init__`, which takes four times as long.
+_new_slot: Final = Slot.__new__
+_set_fan, _set_index, _set_item, _set_status, _set_value, _set_branch = (
+    vars(owner)[name].__set__
+    for owner, name in (
+        (_Later, "_fan"),
+        *((Slot, name) for name in ("index", "item", "status", "value", "branch")),
+    )
+)
 
 
 class Slots(Sequence[Slot], Immutable):
@@ -114,6 +143,8 @@ class Slots(Sequence[Slot], Immutable):
         return self._slot(place)
 
     def __iter__(self) -> Iterator[Slot]:
+        if self._redactor is None:
+            return slots_of(self.fan_out)
         return (self._slot(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -139,18 +170,57 @@ class Slots(Sequence[Slot], Immutable):
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    item = fan.items[index]
-    if fan.status_number(index) != OK:
-        return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
-    decision = decision_of(fan, index)
-    return Slot(
-        index,
-        item,
-        "ok",
-        value=value_of(fan, index),
-        sentence=None if decision is None else decision.sentence,
-        branch=route_of(fan, index),
-    )
+    number = fan.status_number(index)
+    return _made(fan, index, number, None if number != OK else _reader(fan, fan.shape(index)))
+
+
+def slots_of(fan: FanOut) -> Iterator[Slot]:
+    """Make the slots of all items, one after another."""
+    readers: dict[int, Any] = {}
+    numbers = zip(fan.status_numbers(), fan.shape_numbers(), strict=True)
+    for index, (status, shape) in enumerate(numbers):
+        reader = readers.get(shape)
+        if reader is None and status == OK:
+            reader = readers[shape] = _reader(fan, fan.shape(index))
+        yield _made(fan, index, status, reader)
+
+
+#: What reads the value of branches of one shape, and the way their decision took.
+_Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
+
+
+def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
+    if status != OK or reader is None:
+        return Slot(index, fan.items[index], fan.status(index), reason=reason_of(fan, index))
+    slot = _new_slot(Slot)
+    _set_fan(slot, fan)
+    _set_index(slot, index)
+    _set_item(slot, fan.items[index])
+    _set_status(slot, "ok")
+    _set_value(slot, reader[0](*fan.part(index)))
+    _set_branch(slot, reader[1])
+    return slot
+
+
+def _reader(fan: FanOut, shape: Shape | None) -> _Reader:
+    if shape is None:  # a log that was read may say so
+        return (lambda values, offset: None), None
+    facts = facts_of(fan.log, shape)
+    if facts.result is not None:
+        at = facts.result.at
+        return (lambda values, offset: values[offset + at]), facts.route
+    if facts.plain_writes is None:
+        return (lambda values, offset: state_after(facts, values, offset)), facts.route
+    places = tuple(facts.plain_writes.items())
+    blank = dict.fromkeys(facts.plain_writes)
+
+    def read(values: Sequence[Any], offset: int) -> FrozenDict:
+        state = blank.copy()  # filling it is quicker than building it
+        for key, at in places:
+            state[key] = values[offset + at]
+        return FrozenDict(state)
+
+    return read, facts.route
 
 
 def served_slot(

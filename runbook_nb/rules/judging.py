@@ -135,7 +135,7 @@ class _Judge:
         if isinstance(step, FunctionStep):
             self.note(depth, BY_FUNCTION)
             return self.called(step, depth, alive, state, nodes)
-        key, path, test, _, _ = step
+        key, path, test, *_ = step
         if path is None:
             return list(map(test, self.columns.values(key, alive)))
         self.note(depth, BY_PATH)
@@ -146,7 +146,7 @@ class _Judge:
         self.fallbacks.append(Fallback(*self.asked[depth], why))
 
     def followed(self, step: FilterStep, alive: list[int]) -> list[int]:
-        key, _, test, _, _ = step
+        key, _, test, *_ = step
         codes = []
         for row in alive:
             try:
