@@ -10,14 +10,13 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
 from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError
-from runbook_nb.record.brief import ItemColumns, read_letters
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
 from runbook_nb.record.rulebook import (
@@ -30,6 +29,9 @@ from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.record.structure import NodeKind
 from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from runbook_nb.record.brief import ItemColumns
 
 #: Written into every log.
 LOG_FORMAT: Final = "runbook_nb/log/1"
@@ -357,10 +359,14 @@ class LogReader:
             return self._runs(entry, size, range(-1, len(self.log.shapes)), where)
         if len(entry) != size:
             raise bad_log(f"does not say what became of its {size} items", where)
+        from runbook_nb.record.brief import read_letters
+
         return read_letters(entry, len(self.log.shapes), where)
 
     def _of_items(self, fan: FanOut, key: Any, places: Sequence[int], where: str) -> Sequence[Any]:
         """Give what stands under a key of the items of branches."""
+        from runbook_nb.record.brief import ItemColumns
+
         known = self._item_columns.get(id(fan))
         if known is None:
             known = self._item_columns[id(fan)] = ItemColumns(fan.items)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
-from runbook_nb.record.brief import ItemColumns, letters
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef, Track
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
@@ -26,6 +25,9 @@ from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from runbook_nb.record.brief import ItemColumns
 
 __all__ = [
     "AS_RECORDED",
@@ -273,7 +275,13 @@ class LogWriter:
         items: Any = fan.items
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
-        of_items = ItemColumns(items) if self._brief and fan.is_fan_out else None
+        of_items: ItemColumns | None = None
+        spelt: str | None = None
+        if self._brief:
+            from runbook_nb.record.brief import ItemColumns, letters
+
+            of_items = ItemColumns(items) if fan.is_fan_out else None
+            spelt = letters(shapes)
         where = f"the items of {visible(fan.stage.name)!r}"
         written: dict[str, Any] = {
             "stage": self._stage_number(fan.stage),
@@ -283,7 +291,7 @@ class LogWriter:
             "cap": fan.cap,
             "items": self._guarded(where, lambda: self._tagger.write(items)),
             "statuses": _runs(fan.status_numbers()),
-            "shapes": (letters(shapes) if self._brief else None) or _runs(shapes),
+            "shapes": _runs(shapes) if spelt is None else spelt,
             "values": [
                 self._column(column, fan, branch=True, of_items=of_items) for column in columns
             ],

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib.util import find_spec
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, Immutable
@@ -307,6 +306,8 @@ def _as_walk(given: Any, where: str) -> WalkOptions:
 
 
 def _need_arrow(where: str) -> None:
+    from importlib.util import find_spec
+
     if find_spec("pyarrow") is None:
         raise DefinitionError(
             f"{where}: walk.form is 'arrow', and pyarrow is not installed",

@@ -15,11 +15,11 @@ from runbook_nb._text import MISSING, counted, show
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried, RunbookError
 from runbook_nb.record.projection import COLUMNS, WalkPage, WalkRow, page_bounds
-from runbook_nb.record.walk import Walk
-from runbook_nb.record.walk_file import read_walk
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from runbook_nb.record.walk import Walk
 
 
 class FiledWalk(Sequence[WalkRow], Renderable):
@@ -51,6 +51,8 @@ class FiledWalk(Sequence[WalkRow], Renderable):
         record = None if ref is None or self._artifacts is None else self._artifacts.get_sync(ref)
         if record is None:
             return None
+        from runbook_nb.record.walk_file import read_walk
+
         try:
             return read_walk(record)
         except RunbookError as error:

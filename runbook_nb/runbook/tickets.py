@@ -23,7 +23,6 @@ from runbook_nb.errors import ArtifactError, describe_error
 from runbook_nb.record.projection import ProjectedWalk
 from runbook_nb.record.recording import recording_of
 from runbook_nb.record.slots import error_words
-from runbook_nb.record.walk_file import write_walk
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -213,6 +212,8 @@ async def mint_whole_walk(
     swept : tuple of str
         References the store gave up to make room.
     """
+    from runbook_nb.record.walk_file import write_walk
+
     total = len(run.walk)
     counters = {
         "columns_form": form,
