@@ -26,6 +26,7 @@ from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     Limits,
     PausableStage,
     SelectorStage,
@@ -388,6 +389,10 @@ class Execution(Watch):
         stage, kind = plan.stage, plan.stage.__class__
         if kind is FanOutStage:
             return (yield from run_fan_out(self, plan, stage, frame))
+        if kind is JudgeEachStage:
+            from runbook_nb.chart.judged_rows import run_judge_each
+
+            return (yield from run_judge_each(self, plan, stage, frame))
         if kind is ForkStage:
             return (yield from run_fork(self, plan, stage, frame))
         if kind is SelectorStage:

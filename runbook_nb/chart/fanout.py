@@ -139,8 +139,13 @@ def _last_fan(execution: Execution, plan: StagePlan, frame: Frame) -> FanOut:
 
 
 def _fan_of(
-    execution: Execution, plan: StagePlan, frame: Frame, items: Sequence[Any], **facts: Any
-) -> FanOut:
+    execution: Execution,
+    plan: StagePlan,
+    frame: Frame,
+    items: Sequence[Any],
+    made: type[FanOut] = FanOut,
+    **facts: Any,
+) -> Any:
     if frame.nested >= MAX_NESTING:
         raise LimitReached(
             f"{plan.ref.kind.replace('_', '-')} {plan.ref.name!r} lies inside {MAX_NESTING} "
@@ -151,7 +156,7 @@ def _fan_of(
         )
     track = frame.track
     base = 0 if frame.around is None else frame.around[1].base(frame.around[2])
-    fan = FanOut(
+    fan = made(
         execution.log,
         plan.ref,
         items,

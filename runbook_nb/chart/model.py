@@ -244,6 +244,16 @@ class FanOutStage(Stage):
     fail_fast: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeEachStage(FanOutStage):
+    """A fan-out whose items are rows, each judged by one rule set in a chart of its own.
+
+    What runs it may judge the rows by columns.
+    """
+
+    rules: RuleSet
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Chart(Immutable, Renderable):
     """A built procedure.

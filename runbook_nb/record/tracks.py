@@ -98,6 +98,7 @@ class FanOut:
         execution: int = 0,
         form: str = "fan_out",
         bases: array[int] | None = None,
+        room: bool = True,
     ) -> None:
         self.form = form
         self.bases = bases
@@ -108,9 +109,10 @@ class FanOut:
         self.cap = cap
         self.into = into
         self.subject = subject
-        self.statuses = bytearray(len(items))
-        self.shapes = array("i", [-1]) * len(items)
-        self.offsets = array("q", [0]) * len(items)
+        size = len(items) if room else 0
+        self.statuses = bytearray(size)
+        self.shapes = array("i", [-1]) * size
+        self.offsets = array("q", [0]) * size
         self.values: list[Any] = []
         #: Why a branch has no value of its own, where its track does not say it (index -> text).
         self.notes: dict[int, str] = {}
