@@ -301,8 +301,7 @@ async def compose_envelope(
     state = run.state if isinstance(run.state, Mapping) else {}
     walk = await describe_walk(
         run,
-        cap=declaration.walk.cap,
-        recording=declaration.walk.recording,
+        options=declaration.walk,
         ctx=ctx,
         tool_name=declaration.name,
     )
