@@ -284,6 +284,11 @@ class JudgedFan(FanOut):
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)
 
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+
     def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
         """Not to be done: what is read back is filed branch by branch."""
         raise NotImplementedError

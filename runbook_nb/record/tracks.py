@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log, Shape, StageRef
@@ -40,6 +40,16 @@ STATUS_WORDS: Final = ("not_reached", "ok", "failed")
 
 #: What branches are of: the items of a fan-out, the children of a fork, what was selected.
 FORMS: Final = ("fan_out", "fork", "selection")
+
+
+class Filed(NamedTuple):
+    """What became of branches: shapes and where their values begin, values, statuses, notes."""
+
+    shapes: array[int]
+    offsets: array[int]
+    values: list[Any]
+    statuses: bytes
+    notes: dict[int, str]
 
 
 class FanOut:
@@ -167,6 +177,33 @@ class FanOut:
             track.values.extend(values[start : start + self.log.width_of(shape.codes)])
         self.notes.pop(index, None)
         return track
+
+    def filed(self) -> Filed:
+        """Give what became of all branches, to be filed in another fan-out."""
+        return Filed(self.shapes, self.offsets, self.values, bytes(self.statuses), self.notes)
+
+    def take(self, first: int, filed: Filed) -> None:
+        """File branches that ended elsewhere: those of the items from ``first`` on.
+
+        Their shapes are numbered as in this one's log.
+        """
+        start, last = len(self.values), first + len(filed.shapes)
+        self.shapes[first:last] = filed.shapes
+        self.offsets[first:last] = array("q", [start + offset for offset in filed.offsets])
+        self.statuses[first:last] = filed.statuses
+        self.values.extend(filed.values)
+        self.notes.update((first + index, note) for index, note in filed.notes.items())
+
+    def deny(self, index: int, why: str) -> None:
+        """Say of a branch that ended well that it failed all the same."""
+        if self.statuses[index] == OK:
+            self.statuses[index] = FAILED
+            self.notes[index] = why
+
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.shapes = array("i", [n if n < 0 else numbers[n] for n in self.shapes])
 
     def __len__(self) -> int:
         return len(self.items)
