@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb.record.tallies import (
     first_and_last,
@@ -48,6 +48,16 @@ STATUS_WORDS: Final = ("not_reached", "ok", "failed")
 
 #: What branches are of: the items of a fan-out, the children of a fork, what was selected.
 FORMS: Final = ("fan_out", "fork", "selection")
+
+
+class Filed(NamedTuple):
+    """What became of branches: shapes and where their values begin, values, statuses, notes."""
+
+    shapes: array[int]
+    offsets: array[int]
+    values: list[Any]
+    statuses: bytes
+    notes: dict[int, str]
 
 
 class FanOut:
@@ -176,6 +186,33 @@ class FanOut:
         self.notes.pop(index, None)
         return track
 
+    def filed(self) -> Filed:
+        """Give what became of all branches, to be filed in another fan-out."""
+        return Filed(self.shapes, self.offsets, self.values, bytes(self.statuses), self.notes)
+
+    def take(self, first: int, filed: Filed) -> None:
+        """File branches that ended elsewhere: those of the items from ``first`` on.
+
+        Their shapes are numbered as in this one's log.
+        """
+        start, last = len(self.values), first + len(filed.shapes)
+        self.shapes[first:last] = filed.shapes
+        self.offsets[first:last] = array("q", [start + offset for offset in filed.offsets])
+        self.statuses[first:last] = filed.statuses
+        self.values.extend(filed.values)
+        self.notes.update((first + index, note) for index, note in filed.notes.items())
+
+    def deny(self, index: int, why: str) -> None:
+        """Say of a branch that ended well that it failed all the same."""
+        if self.statuses[index] == OK:
+            self.statuses[index] = FAILED
+            self.notes[index] = why
+
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.shapes = array("i", [n if n < 0 else numbers[n] for n in self.shapes])
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -200,6 +237,10 @@ class FanOut:
         return f"{prefix}{self.stage.key}/" if self.is_fan_out else prefix
 
     # -- what became of the branches; nothing else looks at the arrays --
+
+    def item(self, index: int) -> Any:
+        """Give an item: the same object as long as somebody has it."""
+        return self.items[index]
 
     def part(self, index: int) -> tuple[Sequence[Any], int]:
         """Give the values of a branch: the sequence they stand in, and where they begin there."""
@@ -289,7 +330,7 @@ class FanOut:
 
         That is what stands under its subject key, or the item itself when it is a plain value.
         """
-        item = self.items[index]
+        item = self.item(index)
         if isinstance(item, dict):
             return item.get(self.subject) if self.subject is not None else None
         return item if isinstance(item, str | int | float) else None
