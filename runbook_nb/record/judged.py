@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
 from runbook_nb.rules.columns import Columns, smallest
 from runbook_nb.rules.evaluate import judge_facts
@@ -160,7 +161,7 @@ class Alike(Sequence[int]):
         if self._length == size:
             return iter(range(size))
         if len(self._kinds) == 1:
-            return compress(range(size), map(self._kinds[0].__eq__, self._numbers))
+            return iter(places_of(self._numbers, self._kinds[0]))
         return compress(range(size), map(set(self._kinds).__contains__, self._numbers))
 
     @overload
@@ -360,10 +361,9 @@ class JudgedFan(FanOut):
 
     def shape_numbers(self) -> Sequence[int]:
         """Give the number of the shape of every branch; -1 where one never began."""
-        table = [kind.shape for kind in self.kinds]
-        found = array("i", map(table.__getitem__, self.numbers))
-        found.extend([-1] * (len(self) - len(found)))
-        return found
+        found = mapped(self.numbers, {n: kind.shape for n, kind in enumerate(self.kinds)})
+        left = len(self) - len(found)
+        return found if not left else array("i", found) + array("i", [-1]) * left
 
     def status_number(self, index: int) -> int:
         """Say what became of a branch."""
@@ -373,9 +373,8 @@ class JudgedFan(FanOut):
 
     def status_numbers(self) -> Sequence[int]:
         """Give what became of every branch, in item order."""
-        table = [kind.status for kind in self.kinds]
-        found = bytes(map(table.__getitem__, self.numbers))
-        return found + bytes([NOT_REACHED]) * (len(self) - len(found))
+        found = mapped(self.numbers, {n: kind.status for n, kind in enumerate(self.kinds)})
+        return found.tobytes() + bytes([NOT_REACHED]) * (len(self) - len(found))
 
     def status(self, index: int) -> str:
         """Give the status word of a branch."""
