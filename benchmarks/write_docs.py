@@ -105,6 +105,31 @@ def points_of(told: dict[str, Any], *, peers: bool) -> dict[str, tuple[tuple[int
     )
 
 
+PICTURE = """```{{image}} _static/speed_peers_{theme}.svg
+:class: only-{theme}
+:alt: {title}
+```
+"""
+OTHERS = "Microseconds per subject by number of subjects, this package and others"
+
+
+def peers(told: dict[str, Any]) -> Iterator[str]:
+    """Write the matrix of peers: microseconds per subject by number of subjects."""
+    points = points_of(told, peers=True)
+    if not points:
+        yield "Not measured in this run."
+        return
+    yield from (PICTURE.format(theme=theme, title=OTHERS + ".") for theme in ("light", "dark"))
+    sizes = sorted({n for kept in points.values() for n, _ in kept})
+    yield "| microseconds per subject | " + " | ".join(f"N = {n:,}" for n in sizes) + " |"
+    yield "|---|" + "--:|" * len(sizes)
+    for name, kept in sorted(points.items(), key=lambda item: item[1][-1][1]):
+        found = dict(kept)
+        cells = (written(found[n]) if n in found else "not run" for n in sizes)
+        ours = name in {"row-wise", "batch, rows in"}
+        yield f"| {f'**this package, {name}**' if ours else name} | {' | '.join(cells)} |"
+
+
 def plots(told: dict[str, Any]) -> Iterator[tuple[str, list[Series], str]]:
     """Give the plots: file name, series, and what is said of each to who cannot see it."""
     points = points_of(told, peers=False)
@@ -117,7 +142,7 @@ def plots(told: dict[str, Any]) -> Iterator[tuple[str, list[Series], str]]:
             Series(name, "declined", others[name], True) for name in others if name not in known
         ]
         series += [one for one in ours if one.role in "ad"]
-        yield "speed_peers", series, "Microseconds per subject by number of subjects, and peers"
+        yield "speed_peers", series, OTHERS
 
 
 def placed(page: str, name: str, text: str) -> str:
@@ -134,6 +159,7 @@ def main(arguments: list[str]) -> int:
         ("where", where(told)),
         ("summary", summary(told)),
         ("goals", tables(told)),
+        ("peers", peers(told)),
     ):
         page = placed(page, name, "\n".join(lines))
     for name, series, title in plots(told):
