@@ -191,11 +191,11 @@ _Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
 
 def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
     if status != OK or reader is None:
-        return Slot(index, fan.items[index], fan.status(index), reason=reason_of(fan, index))
+        return Slot(index, fan.item(index), fan.status(index), reason=reason_of(fan, index))
     slot = _new_slot(Slot)
     _set_fan(slot, fan)
     _set_index(slot, index)
-    _set_item(slot, fan.items[index])
+    _set_item(slot, fan.item(index))
     _set_status(slot, "ok")
     _set_value(slot, reader[0](*fan.part(index)))
     _set_branch(slot, reader[1])
@@ -264,10 +264,10 @@ def subject_reader(
     """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
-    items, scrub = fan.items, redactor.scrub
+    item_at, scrub = fan.item, redactor.scrub
 
     def read(index: int) -> Any:
-        item = items[index]
+        item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)

@@ -230,6 +230,10 @@ class FanOut:
 
     # -- what became of the branches; nothing else looks at the arrays --
 
+    def item(self, index: int) -> Any:
+        """Give an item: the same object as long as somebody has it."""
+        return self.items[index]
+
     def part(self, index: int) -> tuple[Sequence[Any], int]:
         """Give the values of a branch: the sequence they stand in, and where they begin there."""
         return self.values, self.offsets[index]
@@ -317,7 +321,7 @@ class FanOut:
 
         That is what stands under its subject key, or the item itself when it is a plain value.
         """
-        item = self.items[index]
+        item = self.item(index)
         if isinstance(item, dict):
             return item.get(self.subject) if self.subject is not None else None
         return item if isinstance(item, str | int | float) else None
