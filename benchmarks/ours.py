@@ -66,11 +66,7 @@ def subject_chart(rules: rb.RuleSet = POSTURE, stages: int = 0) -> rb.Chart:
 
 
 def _collect(scope: Any) -> None:
-    scope["verdicts"] = [
-        {"subject": slot.item["subject"], "verdict": slot.value["verdict"]}
-        for slot in scope["results"]
-        if slot.status == "ok"
-    ]
+    scope["verdicts"] = scope["results"].verdict_rows()
 
 
 def row_wise_chart(
@@ -108,17 +104,8 @@ def batch_chart(source: Any, n: int, *, collecting: bool = True) -> rb.Chart:
         decider="Posture",
     )
     if collecting:
-        chart = chart.add_function("Collect", _collect_columns, id="collect")
+        chart = chart.add_function("Collect", _collect, id="collect")
     return chart.build()
-
-
-def _collect_columns(scope: Any) -> None:
-    slots = scope["results"]
-    judged = getattr(slots, "columns", None)
-    if judged is None:
-        _collect(scope)
-    else:
-        scope["verdicts"] = judged("subject", "verdict")
 
 
 def answers(chart: rb.Chart, decider: str = "Posture") -> Callable[[], str]:
