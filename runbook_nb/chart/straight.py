@@ -141,8 +141,8 @@ class Straight:
         #: What scopes are made from: its track is that of one branch after another.
         self.frame = Frame(track, {}, FrozenDict(), items.path)
 
-    def run(self, index: int, end: int) -> tuple[int, Begun | None]:  # noqa: PLR0912, PLR0915 - one loop, flat so that it is quick
-        """Run branches from ``index`` on, up to ``end``.
+    def run(self, start: int, end: int) -> tuple[int, Begun | None]:  # noqa: PLR0912, PLR0915 - one loop, flat so that it is quick
+        """Run branches from ``start`` on, up to ``end``.
 
         Gives the first that did not run to its end here, and how far it came.
         """
@@ -155,6 +155,7 @@ class Straight:
         holders, missing = sys.getrefcount, MISSING
         taken = stages[0]
         offset = len(values)
+        index = start
         value: Any = None
         state: dict[str, Any]
         way: Way | None
@@ -162,11 +163,11 @@ class Straight:
         growing = frame.growing
         alone = holders(scope) if _COUNTED else 0
         try:
-            while index < end:
+            for index, item in enumerate(items[start:end], start):
                 codes.clear()
                 offset = len(values)
                 scope._data = state = {}
-                scope._args = FrozenDict(item=items[index], index=index)
+                scope._args = FrozenDict(item=item, index=index)
                 if growing:
                     growing.clear()
                 value = None
@@ -243,10 +244,9 @@ class Straight:
                 statuses[index] = OK
                 if looping:
                     self.items.visited(index)
-                index += 1
         except BaseException as error:
             return index, self._begun(index, taken, scope, offset, None, error)
-        return index, None
+        return end, None
 
     def _another(self, scope: Scope, plan: StagePlan) -> Scope:
         """Close a scope that somebody holds, and give the next stage one of its own."""
