@@ -15,9 +15,10 @@ used by anybody, so it may serve the next stage; the interpreter counts who hold
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, freeze
+from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, FrozenRows, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.chart.plan import CALLS, DECIDES, ChartPlan, StagePlan
 from runbook_nb.chart.scope import Frame, Scope
@@ -39,6 +40,20 @@ _PLAIN: Final = ATOMS | {dict, list, tuple, set, frozenset, FrozenDict, FrozenLi
 _COUNTED: Final = (
     sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 )
+
+
+def _held_by_the_loop(scope: Any) -> tuple[int, int]:
+    """Count who holds an item, and the input of a branch, where no stage kept them."""
+    found = -1, -1
+    block, holders = [FrozenDict()], sys.getrefcount
+    for index, item in enumerate(block, 0):
+        scope.args = args = FrozenDict(item=item, index=index)
+        if _COUNTED:
+            found = holders(item), holders(args)
+    return found
+
+
+_ROW, _ARGS = _held_by_the_loop(SimpleNamespace())
 
 
 class Begun:
@@ -148,7 +163,7 @@ class Straight:
         """
         execution, fan, looping = self.items.execution, self.items.fan, self.items.looping
         codes, values, frame = self.frame.track.codes, fan.values, self.frame
-        items, shapes, offsets, statuses = fan.items, fan.shapes, fan.offsets, fan.statuses
+        shapes, offsets, statuses = fan.shapes, fan.offsets, fan.statuses
         add, extend, keep = codes.append, codes.extend, values.append
         numbers = fan.log.shape_numbers
         stages, whole = self.stages, len(self.stages) == len(self.chart.stages)
@@ -161,13 +176,15 @@ class Straight:
         way: Way | None
         scope = Scope(frame, taken)
         growing = frame.growing
+        rows = fan.items if isinstance(fan.items, FrozenRows) else None
+        block = fan.items[start:end] if rows is None else rows.fresh(start, end)
         alone = holders(scope) if _COUNTED else 0
         try:
-            for index, item in enumerate(items[start:end], start):
+            for index, item in enumerate(block, start):
                 codes.clear()
                 offset = len(values)
                 scope._data = state = {}
-                scope._args = FrozenDict(item=item, index=index)
+                scope._args = args = FrozenDict(item=item, index=index)
                 if growing:
                     growing.clear()
                 value = None
@@ -242,6 +259,8 @@ class Straight:
                 shapes[index] = fan.log.shape_number(ended) if number is None else number
                 offsets[index] = offset
                 statuses[index] = OK
+                if rows is not None and (holders(item) != _ROW or holders(args) != _ARGS):
+                    rows.keep(index, item)
                 if looping:
                     self.items.visited(index)
         except BaseException as error:
@@ -321,7 +340,10 @@ class Straight:
         track.values = shared.values[offset : offset + width]
         del shared.values[offset:]
         scope._values = track.values
+        args: Any = scope._args
+        if isinstance(self.items.fan.items, FrozenRows) and "item" in args:
+            self.items.fan.items.keep(args["index"], args["item"])
         frame = self.items.frame_for(index, track, self.chart)
-        frame.state, frame.args = scope._data, scope._args
+        frame.state, frame.args = scope._data, args
         frame.growing, self.frame.growing = self.frame.growing, set()
         return frame

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from runbook_nb._frozen import freeze
+from runbook_nb._frozen import FrozenList, FrozenRows, freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
@@ -251,6 +251,8 @@ class LogWriter:
             for number in fan.shape_numbers()
         ]
         items: Any = fan.items
+        if isinstance(items, FrozenRows):
+            items = FrozenList(items)
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         where = f"the items of {visible(fan.stage.name)!r}"
