@@ -23,8 +23,10 @@ from runbook_nb.artifacts.base import (
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts, Observer
 from runbook_nb.artifacts.inputs import (
     CHART_WALK_ARTIFACT_KIND,
+    CHART_WALK_COLUMNS_ARTIFACT_KIND,
     JSON_MEDIA_TYPE,
     RECORDING_ARTIFACT_KIND,
+    chart_walk_columns_put_input,
     chart_walk_put_input,
     recording_put_input,
 )
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHART_WALK_ARTIFACT_KIND",
+    "CHART_WALK_COLUMNS_ARTIFACT_KIND",
     "DEFAULT_MAX_BYTES",
     "DEFAULT_MAX_COUNT",
     "DEFAULT_PAGE",
@@ -66,6 +69,7 @@ __all__ = [
     "SqliteArtifacts",
     "Swept",
     "Ticket",
+    "chart_walk_columns_put_input",
     "chart_walk_put_input",
     "is_ref",
     "recording_put_input",

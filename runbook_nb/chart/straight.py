@@ -31,7 +31,7 @@ from runbook_nb.rules.kinds import ERROR
 from runbook_nb.rules.plan import plan_of
 
 if TYPE_CHECKING:
-    from runbook_nb.chart.fanout import _Items as Items
+    from runbook_nb.chart.fanout import FanOutBranches as Items
 
 #: Values of exactly these classes are neither awaited nor generators.
 _PLAIN: Final = ATOMS | {dict, list, tuple, set, frozenset, FrozenDict, FrozenList}
@@ -165,7 +165,7 @@ class Straight:
         codes, values, frame = self.frame.track.codes, fan.values, self.frame
         shapes, offsets, statuses = fan.shapes, fan.offsets, fan.statuses
         add, extend, keep = codes.append, codes.extend, values.append
-        numbers = fan.log.shape_numbers
+        numbers, first = fan.log.shape_numbers, self.items.first
         stages, whole = self.stages, len(self.stages) == len(self.chart.stages)
         holders, missing = sys.getrefcount, MISSING
         taken = stages[0]
@@ -184,7 +184,7 @@ class Straight:
                 codes.clear()
                 offset = len(values)
                 scope._data = state = {}
-                scope._args = args = FrozenDict(item=item, index=index)
+                scope._args = args = FrozenDict(item=item, index=first + index)
                 if growing:
                     growing.clear()
                 value = None
@@ -341,8 +341,9 @@ class Straight:
         del shared.values[offset:]
         scope._values = track.values
         args: Any = scope._args
-        if isinstance(self.items.fan.items, FrozenRows) and "item" in args:
-            self.items.fan.items.keep(args["index"], args["item"])
+        rows = self.items.fan.items
+        if isinstance(rows, FrozenRows) and args.get("index") == self.items.first + index:
+            rows.keep(index, args["item"])
         frame = self.items.frame_for(index, track, self.chart)
         frame.state, frame.args = scope._data, args
         frame.growing, self.frame.growing = self.frame.growing, set()

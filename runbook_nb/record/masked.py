@@ -102,6 +102,13 @@ class HiddenBefore(Redactor):
         return str(value) if value.__class__ is Masked else super()._served(value, paths)
 
 
+def hidden_before(log: Log, *, hidden: bool) -> HiddenBefore:
+    """Give what stands for the policy of a log that was read, where something may be hidden."""
+    judged = (code.path.rules for code in log.codes if code.path is not None)
+    keys = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
+    return HiddenBefore(keys, active=hidden or bool(keys))
+
+
 #: Kinds of codes whose values stand in a state, where they are compared with what stood there.
 _HELD: Final = frozenset({"write", "update", "append", "enter"})
 

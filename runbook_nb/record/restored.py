@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
@@ -29,6 +29,9 @@ from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.record.structure import NodeKind
 from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from runbook_nb.record.brief import ItemColumns
 
 #: Written into every log.
 LOG_FORMAT: Final = "runbook_nb/log/1"
@@ -149,6 +152,9 @@ class LogReader:
         self._depths: list[int] = []
         self._looks: list[Counter[int]] = []
         self._here: Counter[int] = Counter()
+        #: The columns of the items of fan-outs, by their identity; values taken out of them.
+        self._item_columns: dict[int, ItemColumns] = {}
+        self._borrowed = 0
         #: Items that are slots of another fan-out, and how many there have to be.
         self._sizes: list[tuple[Slots, int, str]] = []
         self._reader = Untagger(
@@ -278,7 +284,11 @@ class LogReader:
         if column.code.kind == "fan_out":
             return self._place(data, len(column.places), where, inside)
         count = len(column.places)
-        found: list[Any] = self._guarded(where, lambda: self._reader.column(data, count))
+        found: Sequence[Any]
+        if inside >= 0 and isinstance(data, dict) and data.keys() == {"$item"}:
+            found = self._of_items(self._fans[inside], data["$item"], column.places, where)
+        else:
+            found = self._guarded(where, lambda: self._reader.column(data, count))
         check_column(column, found, where)
         return found
 
@@ -333,7 +343,7 @@ class LogReader:
             size = self._claimed(items, entry.get("size"), where)
         fan.items = items
         statuses = self._runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
-        shapes = self._runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
+        shapes = self._shapes_of(entry.get("shapes"), size, where)
         fan.refile(statuses, shapes)
         if entry.get("bases") is not None:
             fan.bases = array("q", self._runs(entry["bases"], size, range(2**48), where))
@@ -343,6 +353,30 @@ class LogReader:
         read = self._columns(fan_columns(self.log, fan), entry, where, number)
         fan.fill((column.at, column.places, found) for column, found in read)
         self._looks.append(self._here)
+
+    def _shapes_of(self, entry: Any, size: int, where: str) -> list[int]:
+        if not isinstance(entry, str):
+            return self._runs(entry, size, range(-1, len(self.log.shapes)), where)
+        if len(entry) != size:
+            raise bad_log(f"does not say what became of its {size} items", where)
+        from runbook_nb.record.brief import read_letters
+
+        return read_letters(entry, len(self.log.shapes), where)
+
+    def _of_items(self, fan: FanOut, key: Any, places: Sequence[int], where: str) -> Sequence[Any]:
+        """Give what stands under a key of the items of branches."""
+        from runbook_nb.record.brief import ItemColumns
+
+        known = self._item_columns.get(id(fan))
+        if known is None:
+            known = self._item_columns[id(fan)] = ItemColumns(fan.items)
+        column = known.column(key) if isinstance(key, str) else None
+        if column is None:
+            raise bad_log("refers to what not every item has", where)
+        self._borrowed += len(places)
+        if self._borrowed > MOST_PARTS:
+            raise bad_log(f"takes more than {MOST_PARTS:,} values from items", where)
+        return [column[place] for place in places]
 
     def _claimed(self, items: Slots, size: Any, where: str) -> int:
         """Take the number of slots of a fan-out that may be read later; then they are counted."""

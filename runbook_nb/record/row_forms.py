@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, Event, FanOut
 from runbook_nb.record.narrative import condition_words, is_told_of_values, row_words
+from runbook_nb.record.places import HEAD
 from runbook_nb.record.projection import RowInMaking, WalkRow
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.rulebook import functions_in
@@ -22,10 +23,6 @@ from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.rules.evaluate import DecisionPath
 from runbook_nb.rules.kinds import STATUSES
 from runbook_nb.rules.wording import REDACTED, value_text
-
-#: Rows around those of a branch's own track: entering, the two inputs; all of them.
-HEAD: Final = 3
-FRAME: Final = 4
 
 #: Texts and numbers up to here are said whole, whatever the law of summaries cuts short.
 _SHORT: Final = 77
@@ -207,4 +204,4 @@ def _said(value: Any) -> str:
     return value_text(value)
 
 
-__all__ = ["FRAME", "HEAD", "RowForms"]
+__all__ = ["RowForms"]

@@ -10,16 +10,18 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
 from runbook_nb.record.narrative import fork_words, row_words
-from runbook_nb.record.places import Entry, Part, runtime_id
+from runbook_nb.record.places import FRAME, HEAD, Entry, Part, runtime_id
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.record.redact import Redactor
-from runbook_nb.record.row_forms import FRAME, HEAD, RowForms
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+
+if TYPE_CHECKING:
+    from runbook_nb.record.row_forms import RowForms
 
 #: One branch of a fan-out: the fan-out, the branch's number, and the path before it.
 Branch = tuple[FanOut, int, str]
@@ -60,8 +62,7 @@ class Rows:
         self._sums: dict[int, array[int]] = {}
         self._root: ShapeFacts | None = None
         self._ends: array[int] | None = None
-        # Where there are secret texts to look for, every name is looked through where it stands.
-        self._forms = None if redactor.knows_secrets else RowForms(redactor)
+        self._forms: RowForms | None = None
 
     # -- counting --------------------------------------------------------------------------
 
@@ -200,15 +201,23 @@ class Rows:
         for piece in self._pieces(start) if n > 0 else ():
             if not isinstance(piece, Block):
                 rows.append(self.make(piece, step))
-            elif self._forms is None or step + piece.size > end:
+            elif self._redactor.knows_secrets or step + piece.size > end:
+                # Where there are secret texts to look for, each name is looked through in place.
                 inside = islice(self._entries_of(*piece[:3]), end - step)
                 rows += [self.make(entry, at) for at, entry in enumerate(inside, step)]
             else:
-                rows += self._forms.branch(*piece, step)
+                rows += self._made_from().branch(*piece, step)
             step = start + len(rows)
             if step >= end:
                 break
         return rows
+
+    def _made_from(self) -> RowForms:
+        from runbook_nb.record.row_forms import RowForms
+
+        if self._forms is None:
+            self._forms = RowForms(self._redactor)
+        return self._forms
 
     def _pieces(self, skip: int) -> Iterator[Entry | Block]:
         if self.only is not None:

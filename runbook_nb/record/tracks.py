@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log, Shape, StageRef
@@ -41,6 +41,16 @@ STATUS_WORDS: Final = ("not_reached", "ok", "failed")
 
 #: What branches are of: the items of a fan-out, the children of a fork, what was selected.
 FORMS: Final = ("fan_out", "fork", "selection")
+
+
+class Filed(NamedTuple):
+    """What became of branches: shapes and where their values begin, values, statuses, notes."""
+
+    shapes: array[int]
+    offsets: array[int]
+    values: list[Any]
+    statuses: bytes
+    notes: dict[int, str]
 
 
 class FanOut:
@@ -99,6 +109,7 @@ class FanOut:
         execution: int = 0,
         form: str = "fan_out",
         bases: array[int] | None = None,
+        room: bool = True,
     ) -> None:
         self.form = form
         self.bases = bases
@@ -109,9 +120,10 @@ class FanOut:
         self.cap = cap
         self.into = into
         self.subject = subject
-        self.statuses = bytearray(len(items))
-        self.shapes = array("i", [-1]) * len(items)
-        self.offsets = array("q", [0]) * len(items)
+        size = len(items) if room else 0
+        self.statuses = bytearray(size)
+        self.shapes = array("i", [-1]) * size
+        self.offsets = array("q", [0]) * size
         self.values: list[Any] = []
         #: Why a branch has no value of its own, where its track does not say it (index -> text).
         self.notes: dict[int, str] = {}
@@ -166,6 +178,33 @@ class FanOut:
             track.values.extend(values[start : start + self.log.width_of(shape.codes)])
         self.notes.pop(index, None)
         return track
+
+    def filed(self) -> Filed:
+        """Give what became of all branches, to be filed in another fan-out."""
+        return Filed(self.shapes, self.offsets, self.values, bytes(self.statuses), self.notes)
+
+    def take(self, first: int, filed: Filed) -> None:
+        """File branches that ended elsewhere: those of the items from ``first`` on.
+
+        Their shapes are numbered as in this one's log.
+        """
+        start, last = len(self.values), first + len(filed.shapes)
+        self.shapes[first:last] = filed.shapes
+        self.offsets[first:last] = array("q", [start + offset for offset in filed.offsets])
+        self.statuses[first:last] = filed.statuses
+        self.values.extend(filed.values)
+        self.notes.update((first + index, note) for index, note in filed.notes.items())
+
+    def deny(self, index: int, why: str) -> None:
+        """Say of a branch that ended well that it failed all the same."""
+        if self.statuses[index] == OK:
+            self.statuses[index] = FAILED
+            self.notes[index] = why
+
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.shapes = array("i", [n if n < 0 else numbers[n] for n in self.shapes])
 
     def __len__(self) -> int:
         return len(self.items)

@@ -24,12 +24,12 @@ from runbook_nb.record.rows import Rows
 from runbook_nb.record.shapes import ShapeFacts, facts_of
 from runbook_nb.record.slots import served_subject
 from runbook_nb.record.structure import Structure
-from runbook_nb.record.subjects import SubjectIndex
 from runbook_nb.rules.evaluate import Decision, DecisionPath
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
 
 #: So many rows are made together where all of them are asked for.
@@ -272,6 +272,8 @@ class Walk(Sequence[WalkRow], Renderable):
         )
 
     def _index(self) -> SubjectIndex:
+        from runbook_nb.record.subjects import SubjectIndex
+
         if self._found is None:
             self._found = SubjectIndex(self.fans())
         return self._found

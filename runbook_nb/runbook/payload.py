@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PAYLOAD_FORMAT: Final = "runbook_nb/envelope/1"
 
 #: Parts of a walk's descriptor that differ from run to run.
-_VOLATILE: Final = ("ref", "recording_ref", "recording_bytes")
+_VOLATILE: Final = ("ref", "recording_ref", "recording_bytes", "columns_ref", "columns_bytes")
 _REF: Final = re.compile(r"\bart_[A-Za-z0-9]{22}\b")
 #: No subject or row takes fewer bytes than this, so no more of them are written than could fit.
 _SMALLEST: Final = 40

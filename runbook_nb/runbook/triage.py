@@ -13,8 +13,9 @@ from typing import Any, Final
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.builder import flow_chart
+from runbook_nb.chart.judging import VERDICT, judged_chart
 from runbook_nb.chart.model import Chart
-from runbook_nb.chart.validate import RESERVED, is_id, is_text
+from runbook_nb.chart.validate import is_text
 from runbook_nb.coverage import Items, coverage
 from runbook_nb.errors import DefinitionError
 from runbook_nb.rules import RuleSet
@@ -25,9 +26,6 @@ from runbook_nb.tools import Tool, Toolbox, define_tool
 
 #: Name of the tool that hands over the rows.
 SOURCE_TOOL: Final = "rows"
-
-#: The column that holds the answer.
-VERDICT: Final = "verdict"
 
 
 def triage(
@@ -153,7 +151,7 @@ def triage(
         ),
         carried=FrozenDict(made_by="triage"),
     )
-    branch = row_chart(rules)
+    branch = judged_chart(rules)
 
     def procedure(tools: Any) -> Chart:
         async def load(scope: Any) -> None:
@@ -341,27 +339,3 @@ def columns_read(rules: RuleSet, known: Collection[str] = ()) -> list[str]:
         if isinstance(when, Mapping):
             keys.update(dict.fromkeys(when))
     return list(dict.fromkeys(k if k in known else k.partition(".")[0] for k in keys))
-
-
-def row_chart(rules: RuleSet) -> Chart:
-    """Make the chart one row runs through: take its columns, judge them, keep the verdict."""
-
-    def take(scope: Any) -> None:
-        scope.update(scope.args["item"])
-
-    def keep(word: str) -> Any:
-        return lambda scope: scope.set(VERDICT, word)
-
-    decider = flow_chart("Take one row", take, id="take").add_decider(
-        "Verdict", rules=rules, id="verdict"
-    )
-    for word in rules.branches:
-        if not is_id(word):
-            raise DefinitionError(
-                f"the verdict {word!r} cannot name a branch: it may not be padded, hold a line "
-                f"break or a tab, or any of {' '.join(RESERVED)}",
-                where="rules",
-                fix="spell it without, and keep the words for the label",
-            )
-        decider = decider.branch(word, keep(word))
-    return decider.end().build()
