@@ -119,6 +119,12 @@ class _Rows(FanOutBranches):
 
     fan: JudgedFan
 
+    @property
+    def opening(self) -> StagePlan:
+        """The stage every branch begins with."""
+        assert self.chart is not None  # noqa: S101 - the chart was built with the stage
+        return self.chart.stages[0]
+
     def run(self) -> Steps:
         """Judge the rows up to the cap, and run the first branch of each kind."""
         fan, rows = self.fan, self.fan.items
@@ -134,8 +140,10 @@ class _Rows(FanOutBranches):
                 paths, ways = judged_outcomes(rules, rows if whole else rows.part(part))
                 found, firsts = _told_apart(rows, part, ways, len(paths))
                 table: list[int] = []
+                if self.execution.asked_to_end(self.opening, "before") is not None:
+                    firsts = [((-1, 0), start)]  # the branch that was to begin ends the run
                 for (layout, way), first in firsts:
-                    kind = known.get((layout, paths[way]))
+                    kind = known.get((layout, paths[way])) if layout >= 0 else None
                     if kind is None:
                         kind = known[layout, paths[way]] = len(known)
                         try:

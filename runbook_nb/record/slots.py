@@ -6,12 +6,13 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
 from runbook_nb._text import visible
+from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
@@ -119,6 +120,52 @@ class Slots(Sequence[Slot], Immutable):
         """Give the same slots, served; ``paths`` go on from the list of them."""
         return Slots(self.fan_out, redactor, paths)
 
+    def verdict_rows(
+        self, *columns: str, subject: str | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Give one verdict row per item whose branch decided, in item order.
+
+        A row names its subject, its verdict (the way its last decision took) and the columns asked
+        for, None where the item has nothing there. Nothing is copied: a row is made when somebody
+        looks at it, and an answer knows which item it is about.
+
+        Parameters
+        ----------
+        *columns : str
+            Keys of the items.
+        subject : str, optional
+            Key of the items that names the subject; the one the fan-out declares by default.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> one = (flow_chart("one", lambda s: s.update(s.args["item"]), id="one")
+        ...     .add_decider("Size", lambda s: "big" if s["n"] > 1 else "small", id="size")
+        ...     .branch("big", lambda s: None).branch("small", lambda s: None).end().build())
+        >>> chart = (flow_chart("c", lambda s: s.set("xs", [{"id": "a", "n": 2}]), id="a")
+        ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
+        ...                            max_branches=1, into="out", subject="id").build())
+        >>> list(chart.run_sync().slots("each").verdict_rows("n"))
+        [{'id': 'a', 'verdict': 'big', 'n': 2}]
+        """
+        from runbook_nb.record.collected import VerdictRows
+
+        named = self.fan_out.subject if subject is None else subject
+        if named is None:
+            raise DefinitionError(
+                f"the rows of {self.fan_out.stage.name!r} cannot name whom they are about: it "
+                "declares no subject key",
+                where="subject",
+                fix='write .verdict_rows(…, subject="key")',
+            )
+        rows = VerdictRows(self.fan_out, named, columns)
+        if self._redactor is None:
+            return rows
+        return FrozenList(
+            rows.row_of(slot.item, slot.branch)
+            for slot in map(self._slot, map(rows.item_of, range(len(rows))))
+        )
+
     def _slot(self, index: int) -> Slot:
         if self._redactor is None:
             return slot_of(self.fan_out, index)
@@ -171,15 +218,17 @@ class Slots(Sequence[Slot], Immutable):
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
     if fan.status_number(index) != OK:
-        return _without_value(fan, index, fan.items[index])
+        return _without_value(fan, index, fan.item(index))
     read, branch = _reader(fan, fan.shape(index))
-    return _made(fan, index, fan.items[index], read(*fan.part(index)), branch)
+    return _made(fan, index, fan.item(index), read(*fan.part(index)), branch)
 
 
 def slots_of(fan: FanOut) -> Iterator[Slot]:
     """Make the slots of all items, one after another."""
     readers: dict[int, _Reader] = {}
-    facts = zip(fan.status_numbers(), fan.shape_numbers(), fan.items, fan.parts(), strict=True)
+    facts = zip(
+        fan.status_numbers(), fan.shape_numbers(), fan.each_item(), fan.parts(), strict=True
+    )
     for index, (status, shape, item, part) in enumerate(facts):
         if status != OK:
             yield _without_value(fan, index, item)
@@ -279,10 +328,10 @@ def subject_reader(
     """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
-    items, scrub = fan.items, redactor.scrub
+    item_at, scrub = fan.item, redactor.scrub
 
     def read(index: int) -> Any:
-        item = items[index]
+        item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)

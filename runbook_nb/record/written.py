@@ -274,7 +274,7 @@ class LogWriter:
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
         if not isinstance(items, list | tuple | Slots):  # rows kept as columns
-            items = FrozenList(items)
+            items = FrozenList(map(fan.item, range(len(fan))))
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         of_items: ItemColumns | None = None
