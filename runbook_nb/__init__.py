@@ -421,5 +421,9 @@ class _Package(ModuleType):
         if not (name in _HOMES and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A function that says `rb` travels with the package's name, as with any module's.
+        return __import__, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package

@@ -35,7 +35,8 @@ def _refuse(self: Any, *_: Any, **__: Any) -> NoReturn:
 class FrozenDict(dict[Any, Any]):
     """A ``dict`` that cannot be changed. Its values are frozen too."""
 
-    __slots__ = ()
+    # Rows made of columns are told apart by who they are as long as somebody has them.
+    __slots__ = ("__weakref__",)
 
     __setitem__ = _refuse
     __delitem__ = _refuse

@@ -51,6 +51,7 @@ from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
+    from runbook_nb.chart.engines import Engine
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
 
@@ -62,34 +63,18 @@ _NOTHING: Final = FrozenDict()
 
 
 async def execute(
-    chart: Chart,
-    args: Any,
-    *,
-    state: Mapping[str, Any] | None = None,
-    limits: Limits | None = None,
-    redact: Any = None,
-    signal: Stop | None = None,
-    on_stream: Callable[[StreamEvent], Any] | None = None,
+    chart: Chart, args: Any, *, state: Mapping[str, Any] | None = None, **options: Any
 ) -> Run:
     """Run a chart once and give the run; see `Chart.run`."""
-    execution = Execution(chart, limits=limits, redact=redact, signal=signal, on_stream=on_stream)
+    execution = Execution(chart, **options)
     execution.args = checked_input(chart, args, execution.policy)
     execution.begin_with(frozen_args(state, "state"))
     return await _ended(execution)
 
 
-async def go_on(
-    chart: Chart,
-    checkpoint: Mapping[str, Any],
-    answer: Any,
-    *,
-    limits: Limits | None = None,
-    redact: Any = None,
-    signal: Stop | None = None,
-    on_stream: Callable[[StreamEvent], Any] | None = None,
-) -> Run:
+async def go_on(chart: Chart, checkpoint: Mapping[str, Any], answer: Any, **options: Any) -> Run:
     """Go on with a paused run and give it; see `Chart.resume`."""
-    execution = Execution(chart, limits=limits, redact=redact, signal=signal, on_stream=on_stream)
+    execution = Execution(chart, **options)
     resumed = read_checkpoint(checkpoint, chart.structure, chart.name, _rules_in(chart))
     execution.resume_from(resumed, freeze(answer, "answer"))
     return await _ended(execution)
@@ -129,6 +114,12 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
             error.add_note(note)
 
 
+def _engine(given: Any) -> Engine | None:
+    from runbook_nb.chart.engines import as_engine
+
+    return as_engine(given)
+
+
 def _question(error: BaseException) -> FrozenDict | None:
     """Give what a pause asks; None for what is no pause."""
     if isinstance(error, InterruptSignal):
@@ -149,8 +140,11 @@ class Execution(Watch):
         redact: Any,
         signal: Stop | None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> None:
         super().__init__(chart, limits, signal)
+        #: Where the branches of fan-outs run; None for here.
+        self.engine = None if engine is None else _engine(engine)
         self.policy = as_redact(redact)
         self.args = _NOTHING
         self.log = Log()
@@ -199,6 +193,8 @@ class Execution(Watch):
             output = await (self.watch(steps) if self.watched else drive(steps))
         finally:
             forget()
+            if self.engine is not None:
+                await self.engine.close()
         if self.watched:
             self.check(plan.stages[-1], frame.track, "after")
         try:

@@ -22,6 +22,7 @@ from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     Stage,
     branches_of,
     inner_chart,
@@ -61,7 +62,7 @@ def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame
             into=stage.into,
             subject=stage.subject,
         )
-        yield from _Items(execution, plan, fan, frame).run()
+        yield from FanOutBranches(execution, plan, fan, frame).run()
     except BaseException as error:
         _failed(execution, error, plan, frame)
         raise
@@ -113,7 +114,7 @@ def go_on_branches(
         )
     branches: _Branches
     if isinstance(stage, FanOutStage):
-        branches = _Items(execution, plan, fan, frame)
+        branches = FanOutBranches(execution, plan, fan, frame)
     else:
         branches = _Children(execution, plan, fan, frame)
     try:
@@ -278,6 +279,9 @@ def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
 class _Branches:
     """The branches of one execution of a fan-out, a fork or a selector."""
 
+    #: What a branch is told of as its index, less where it stands here: a part begins later.
+    first = 0
+
     def __init__(
         self,
         execution: Execution,
@@ -323,9 +327,10 @@ class _Branches:
                     continue
             branch = self.branch(index, begun)
             awaitable = next(branch, _DONE)
-            while awaitable is None:  # a fan-out inside lets others run; so does this one
+            # A fan-out inside lets others run, or waits for its workers: so does this one.
+            while awaitable is not _DONE and (awaitable is None or hasattr(awaitable, "in_turn")):
                 try:
-                    yield None
+                    yield awaitable
                 except BaseException as error:
                     awaitable = branch.throw(error)
                 else:
@@ -440,11 +445,11 @@ class _Branches:
             else:
                 self.close(index, track, NOT_REACHED, why_not_reached(ending))
             if isinstance(error, InterruptSignal):
-                self._left(error, index)
+                self.left(error, index)
                 self.waiting[index] = (error, execution.place)
                 return
             if self.fail_fast or ending is not None:
-                self._left(error, index)
+                self.left(error, index)
                 raise
             return
         if self.looping:
@@ -452,9 +457,9 @@ class _Branches:
         else:
             fan.close(index, track, OK)
 
-    def _left(self, error: BaseException, index: int) -> None:
-        segment = f"{self.fan.stage.key}~{index}/" if self.fan.is_fan_out else ""
-        self.execution.left_branch(error, segment, self.fan.base(index))
+    def left(self, error: BaseException, index: int) -> None:
+        """Note that an error leaves a branch."""
+        self.execution.left_branch(error, self.fan.path("", index), self.fan.base(index))
 
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """File a branch that ended."""
@@ -476,7 +481,7 @@ class _Branches:
         track.add(self.plan.code("result"), output)
 
 
-class _Items(_Branches):
+class FanOutBranches(_Branches):
     """The branches of a fan-out: each item runs through a chart in a state of its own."""
 
     def __init__(self, execution: Execution, plan: StagePlan, fan: FanOut, frame: Frame) -> None:
@@ -488,11 +493,24 @@ class _Items(_Branches):
         built = stage.branch if isinstance(stage.branch, Chart) else None
         self.chart = None if built is None else plan_chart(built, execution.log)
 
+    def run(self) -> Steps:
+        """Run every branch up to the cap, on the workers of the run's engine where it has one."""
+        engine = self.execution.engine
+        if engine is None or isinstance(self.stage, JudgeEachStage):
+            yield from super().run()
+            return
+        from runbook_nb.chart.spreading import Spread
+
+        yield Spread(self, engine)
+        self.ask()
+
     def straight(self) -> Straight | None:
+        """Give what runs branches straight through, if they begin that way."""
         return straight_through(self)
 
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
-        args = FrozenDict(item=self.fan.items[index], index=index)
+        """Begin in an empty state, with the item as the input."""
+        args = FrozenDict(item=self.fan.items[index], index=self.first + index)
         frame = Frame(track, {}, args, self.path, (self.frame, self.fan, index))
         frame.loopy = plan.loops
         return frame
@@ -500,7 +518,8 @@ class _Items(_Branches):
     def chart_for(self, index: int, track: Track) -> ChartPlan:
         """Have the factory make the chart of one item."""
         try:
-            chart = self.stage.branch(self.fan.items[index], index)  # type: ignore[operator]
+            place = self.first + index
+            chart = self.stage.branch(self.fan.items[index], place)  # type: ignore[operator]
             if not isinstance(chart, Chart):
                 if hasattr(chart, "__await__") and hasattr(chart, "close"):
                     chart.close()  # else it warns that nobody awaited it

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenList
 from runbook_nb.chart.endings import Steps
-from runbook_nb.chart.fanout import _collected, _failed, _fan_of, _Items
+from runbook_nb.chart.fanout import FanOutBranches, _collected, _failed, _fan_of
 from runbook_nb.chart.model import JudgeEachStage
 from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.scope import Frame
@@ -52,7 +52,7 @@ def run_judge_each(
         }
         if _one_by_one(stage.rules, rows, frame):
             fan = _fan_of(execution, plan, frame, FrozenList(rows), **facts)
-            yield from _Items(execution, plan, fan, frame).run()
+            yield from FanOutBranches(execution, plan, fan, frame).run()
         else:
             facts.update(made=JudgedFan, rules=stage.rules)
             fan = _fan_of(execution, plan, frame, rows, **facts)
@@ -114,10 +114,16 @@ def judged_outcomes(
     return tuple(path_for(rules, path.codes) for path in judged.paths), judged.numbers
 
 
-class _Rows(_Items):
+class _Rows(FanOutBranches):
     """The branches of rows that are judged by columns."""
 
     fan: JudgedFan
+
+    @property
+    def opening(self) -> StagePlan:
+        """The stage every branch begins with."""
+        assert self.chart is not None  # noqa: S101 - the chart was built with the stage
+        return self.chart.stages[0]
 
     def run(self) -> Steps:
         """Judge the rows up to the cap, and run the first branch of each kind."""
@@ -134,8 +140,10 @@ class _Rows(_Items):
                 paths, ways = judged_outcomes(rules, rows if whole else rows.part(part))
                 found, firsts = _told_apart(rows, part, ways, len(paths))
                 table: list[int] = []
+                if self.execution.asked_to_end(self.opening, "before") is not None:
+                    firsts = [((-1, 0), start)]  # the branch that was to begin ends the run
                 for (layout, way), first in firsts:
-                    kind = known.get((layout, paths[way]))
+                    kind = known.get((layout, paths[way])) if layout >= 0 else None
                     if kind is None:
                         kind = known[layout, paths[way]] = len(known)
                         try:

@@ -30,7 +30,7 @@ from runbook_nb.rules.kinds import ERROR
 from runbook_nb.rules.plan import plan_of
 
 if TYPE_CHECKING:
-    from runbook_nb.chart.fanout import _Items as Items
+    from runbook_nb.chart.fanout import FanOutBranches as Items
 
 #: Values of exactly these classes are neither awaited nor generators.
 _PLAIN: Final = ATOMS | {dict, list, tuple, set, frozenset, FrozenDict, FrozenList}
@@ -150,7 +150,7 @@ class Straight:
         codes, values, frame = self.frame.track.codes, fan.values, self.frame
         items, shapes, offsets, statuses = fan.items, fan.shapes, fan.offsets, fan.statuses
         add, extend, keep = codes.append, codes.extend, values.append
-        numbers = fan.log.shape_numbers
+        numbers, first = fan.log.shape_numbers, self.items.first
         stages, whole = self.stages, len(self.stages) == len(self.chart.stages)
         holders, missing = sys.getrefcount, MISSING
         taken = stages[0]
@@ -166,7 +166,7 @@ class Straight:
                 codes.clear()
                 offset = len(values)
                 scope._data = state = {}
-                scope._args = FrozenDict(item=items[index], index=index)
+                scope._args = FrozenDict(item=items[index], index=first + index)
                 if growing:
                     growing.clear()
                 value = None

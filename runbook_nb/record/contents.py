@@ -97,7 +97,7 @@ def recorded_in(log: Log) -> Iterator[Held]:
             yield from _values_in(log, track.codes, track.values, 0, tracks)
             continue
         if track.is_fan_out:
-            for item in track.items:
+            for item in map(track.item, range(len(track))):
                 yield Held("items", {"item": item})
                 if isinstance(item, Mapping):
                     yield Held("items", item, derived=True)

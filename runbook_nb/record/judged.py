@@ -9,16 +9,19 @@ looks at it, those of many are read off a column.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from weakref import WeakValueDictionary
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
 from runbook_nb.rules.columns import Columns, smallest
 from runbook_nb.rules.evaluate import judge_facts
+from runbook_nb.rules.held import CHUNK
 from runbook_nb.rules.judging import read
 from runbook_nb.rules.plan import DecisionPath, when_of
 
@@ -158,7 +161,7 @@ class Alike(Sequence[int]):
         if self._length == size:
             return iter(range(size))
         if len(self._kinds) == 1:
-            return compress(range(size), map(self._kinds[0].__eq__, self._numbers))
+            return iter(places_of(self._numbers, self._kinds[0]))
         return compress(range(size), map(set(self._kinds).__contains__, self._numbers))
 
     @overload
@@ -172,6 +175,42 @@ class Alike(Sequence[int]):
 
 
 _TAKES: Final = "write"
+
+
+class Ahead:
+    """Makes many things at a time for who looks at one after the other.
+
+    Parameters
+    ----------
+    make : callable
+        Makes those of a range.
+
+    Examples
+    --------
+    >>> ahead = Ahead(lambda places: [place * 10 for place in places])
+    >>> [ahead.get(place, 4) for place in (0, 1, 2, 0)]
+    [None, 10, 20, None]
+    """
+
+    __slots__ = ("_made", "_make", "_next")
+
+    def __init__(self, make: Callable[[range], list[Any]]) -> None:
+        self._make = make
+        self._next = -1
+        self._made: tuple[int, list[Any]] = (0, [])
+
+    def get(self, place: int, end: int) -> Any:
+        """Give a thing that was made ahead, or is now; None to whoever looks here and there."""
+        start, made = self._made
+        if start <= place < start + len(made):
+            return made[place - start]
+        if place != self._next:
+            self._next = place + 1
+            return None
+        made = self._make(range(place, min(place + CHUNK, end)))
+        self._made = place, made
+        self._next = place + len(made)
+        return made[0]
 
 
 class JudgedFan(FanOut):
@@ -190,7 +229,7 @@ class JudgedFan(FanOut):
         never did.
     """
 
-    __slots__ = ("kinds", "numbers", "rules")
+    __slots__ = ("_handed", "_parts", "_rows", "kinds", "numbers", "rules")
 
     items: Columns
 
@@ -199,6 +238,10 @@ class JudgedFan(FanOut):
         self.rules = rules
         self.kinds: list[Kind] = []
         self.numbers: Numbers = b""
+        #: Rows that somebody has, so that each is one object and no other.
+        self._handed: WeakValueDictionary[int, FrozenDict] | None = None
+        self._rows = Ahead(self._read)
+        self._parts = Ahead(self._gathered)
 
     # -- filing ----------------------------------------------------------------------------
 
@@ -242,6 +285,11 @@ class JudgedFan(FanOut):
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)
 
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+
     def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
         """Not to be done: what is read back is filed branch by branch."""
         raise NotImplementedError
@@ -250,13 +298,51 @@ class JudgedFan(FanOut):
 
     # -- asking ----------------------------------------------------------------------------
 
+    def item(self, index: int) -> Any:
+        """Give a row: the same object as long as somebody has it."""
+        if self._handed is None:
+            self._handed = WeakValueDictionary()
+        row = self._handed.get(index)
+        if row is None:
+            row = self._rows.get(index, len(self))
+            row = self._handed.setdefault(index, self.items[index] if row is None else row)
+        return row
+
+    def _read(self, indices: range) -> list[Any]:
+        return list(self.items[indices.start : indices.stop])
+
     def part(self, index: int) -> tuple[Sequence[Any], int]:
         """Gather the values of a branch."""
         if index >= len(self.numbers):
             return (), 0
+        part = self._parts.get(index, len(self.numbers))
+        if part is not None:
+            return part, 0
         items = self.items
         sources = self.kinds[self.numbers[index]].sources
         return tuple([source.one(items, index) for source in sources]), 0
+
+    def _gathered(self, indices: range) -> list[tuple[Any, ...]]:
+        """Gather the values of neighbouring branches, each column read once."""
+        items = self.items
+        numbers = self.numbers[indices.start : indices.stop]
+        kinds = [self.kinds[number].sources for number in range(len(self.kinds))]
+        columns: dict[Source, Sequence[Any]] = {}
+        for number in set(numbers):
+            for source in kinds[number]:
+                if isinstance(source, Cell) and source not in columns:
+                    columns[source] = source.many(items, indices)
+        return [
+            tuple(
+                [
+                    columns[source][place]
+                    if source.__class__ is Cell
+                    else source.one(items, indices.start + place)
+                    for source in kinds[number]
+                ]
+            )
+            for place, number in enumerate(numbers)
+        ]
 
     def column(self, at: int, indices: Iterable[int]) -> Sequence[Any]:
         """Read the values at one place off the column they stand in."""
@@ -285,10 +371,9 @@ class JudgedFan(FanOut):
 
     def shape_numbers(self) -> Sequence[int]:
         """Give the number of the shape of every branch; -1 where one never began."""
-        table = [kind.shape for kind in self.kinds]
-        found = array("i", map(table.__getitem__, self.numbers))
-        found.extend([-1] * (len(self) - len(found)))
-        return found
+        found = mapped(self.numbers, {n: kind.shape for n, kind in enumerate(self.kinds)})
+        left = len(self) - len(found)
+        return found if not left else array("i", found) + array("i", [-1]) * left
 
     def status_number(self, index: int) -> int:
         """Say what became of a branch."""
@@ -298,9 +383,8 @@ class JudgedFan(FanOut):
 
     def status_numbers(self) -> Sequence[int]:
         """Give what became of every branch, in item order."""
-        table = [kind.status for kind in self.kinds]
-        found = bytes(map(table.__getitem__, self.numbers))
-        return found + bytes([NOT_REACHED]) * (len(self) - len(found))
+        found = mapped(self.numbers, {n: kind.status for n, kind in enumerate(self.kinds)})
+        return found.tobytes() + bytes([NOT_REACHED]) * (len(self) - len(found))
 
     def status(self, index: int) -> str:
         """Give the status word of a branch."""

@@ -251,7 +251,7 @@ class Log:
 
     def width(self, code: Code) -> int:
         """Say how many values go with a code."""
-        return len(code.path.codes) if code.path is not None else WIDTHS[code.kind]
+        return width_of(code)
 
     def events(self, codes: Sequence[int]) -> Iterator[Event]:
         """Walk a sequence of codes.
@@ -361,6 +361,11 @@ class Log:
                 else:
                     for index, shape in fan.begun():
                         yield from self._fan_outs_in(shape.codes, *fan.part(index), fanning)
+
+
+def width_of(code: Code) -> int:
+    """Say how many values go with a code."""
+    return len(code.path.codes) if code.path is not None else WIDTHS[code.kind]
 
 
 def _path_key(path: DecisionPath) -> Any:

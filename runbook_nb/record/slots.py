@@ -6,12 +6,13 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
 from runbook_nb._text import visible
+from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
@@ -119,6 +120,52 @@ class Slots(Sequence[Slot], Immutable):
         """Give the same slots, served; ``paths`` go on from the list of them."""
         return Slots(self.fan_out, redactor, paths)
 
+    def verdict_rows(
+        self, *columns: str, subject: str | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Give one verdict row per item whose branch decided, in item order.
+
+        A row names its subject, its verdict (the way its last decision took) and the columns asked
+        for, None where the item has nothing there. Nothing is copied: a row is made when somebody
+        looks at it, and an answer knows which item it is about.
+
+        Parameters
+        ----------
+        *columns : str
+            Keys of the items.
+        subject : str, optional
+            Key of the items that names the subject; the one the fan-out declares by default.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> one = (flow_chart("one", lambda s: s.update(s.args["item"]), id="one")
+        ...     .add_decider("Size", lambda s: "big" if s["n"] > 1 else "small", id="size")
+        ...     .branch("big", lambda s: None).branch("small", lambda s: None).end().build())
+        >>> chart = (flow_chart("c", lambda s: s.set("xs", [{"id": "a", "n": 2}]), id="a")
+        ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
+        ...                            max_branches=1, into="out", subject="id").build())
+        >>> list(chart.run_sync().slots("each").verdict_rows("n"))
+        [{'id': 'a', 'verdict': 'big', 'n': 2}]
+        """
+        from runbook_nb.record.collected import VerdictRows
+
+        named = self.fan_out.subject if subject is None else subject
+        if named is None:
+            raise DefinitionError(
+                f"the rows of {self.fan_out.stage.name!r} cannot name whom they are about: it "
+                "declares no subject key",
+                where="subject",
+                fix='write .verdict_rows(…, subject="key")',
+            )
+        rows = VerdictRows(self.fan_out, named, columns)
+        if self._redactor is None:
+            return rows
+        return FrozenList(
+            rows.row_of(slot.item, slot.branch)
+            for slot in map(self._slot, map(rows.item_of, range(len(rows))))
+        )
+
     def _slot(self, index: int) -> Slot:
         if self._redactor is None:
             return slot_of(self.fan_out, index)
@@ -191,11 +238,11 @@ _Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
 
 def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
     if status != OK or reader is None:
-        return Slot(index, fan.items[index], fan.status(index), reason=reason_of(fan, index))
+        return Slot(index, fan.item(index), fan.status(index), reason=reason_of(fan, index))
     slot = _new_slot(Slot)
     _set_fan(slot, fan)
     _set_index(slot, index)
-    _set_item(slot, fan.items[index])
+    _set_item(slot, fan.item(index))
     _set_status(slot, "ok")
     _set_value(slot, reader[0](*fan.part(index)))
     _set_branch(slot, reader[1])
@@ -264,10 +311,10 @@ def subject_reader(
     """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
-    items, scrub = fan.items, redactor.scrub
+    item_at, scrub = fan.item, redactor.scrub
 
     def read(index: int) -> Any:
-        item = items[index]
+        item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)

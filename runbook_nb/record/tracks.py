@@ -8,9 +8,17 @@ that branches may be held in another way.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from runbook_nb.record.tallies import (
+    first_and_last,
+    gathered,
+    gathered_pairs,
+    standing,
+    tally,
+    tally_pairs,
+)
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log, Shape, StageRef
@@ -40,6 +48,16 @@ STATUS_WORDS: Final = ("not_reached", "ok", "failed")
 
 #: What branches are of: the items of a fan-out, the children of a fork, what was selected.
 FORMS: Final = ("fan_out", "fork", "selection")
+
+
+class Filed(NamedTuple):
+    """What became of branches: shapes and where their values begin, values, statuses, notes."""
+
+    shapes: array[int]
+    offsets: array[int]
+    values: list[Any]
+    statuses: bytes
+    notes: dict[int, str]
 
 
 class FanOut:
@@ -168,6 +186,33 @@ class FanOut:
         self.notes.pop(index, None)
         return track
 
+    def filed(self) -> Filed:
+        """Give what became of all branches, to be filed in another fan-out."""
+        return Filed(self.shapes, self.offsets, self.values, bytes(self.statuses), self.notes)
+
+    def take(self, first: int, filed: Filed) -> None:
+        """File branches that ended elsewhere: those of the items from ``first`` on.
+
+        Their shapes are numbered as in this one's log.
+        """
+        start, last = len(self.values), first + len(filed.shapes)
+        self.shapes[first:last] = filed.shapes
+        self.offsets[first:last] = array("q", [start + offset for offset in filed.offsets])
+        self.statuses[first:last] = filed.statuses
+        self.values.extend(filed.values)
+        self.notes.update((first + index, note) for index, note in filed.notes.items())
+
+    def deny(self, index: int, why: str) -> None:
+        """Say of a branch that ended well that it failed all the same."""
+        if self.statuses[index] == OK:
+            self.statuses[index] = FAILED
+            self.notes[index] = why
+
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.shapes = array("i", [n if n < 0 else numbers[n] for n in self.shapes])
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -192,6 +237,10 @@ class FanOut:
         return f"{prefix}{self.stage.key}/" if self.is_fan_out else prefix
 
     # -- what became of the branches; nothing else looks at the arrays --
+
+    def item(self, index: int) -> Any:
+        """Give an item: the same object as long as somebody has it."""
+        return self.items[index]
 
     def part(self, index: int) -> tuple[Sequence[Any], int]:
         """Give the values of a branch: the sequence they stand in, and where they begin there."""
@@ -226,41 +275,39 @@ class FanOut:
 
     def shape_counts(self) -> dict[int, int]:
         """Count the branches that began by the number of their shape, in order of first branch."""
-        counts = Counter(self.shape_numbers())
-        del counts[-1]
-        return dict(counts)
+        counts = tally(self.shape_numbers())
+        counts.pop(-1, None)
+        return counts
 
     def shape_ends(self) -> dict[int, tuple[int, int]]:
         """Give the first and the last branch of each shape, in order of first branch."""
-        ends = {number: index for index, number in enumerate(self.shape_numbers())}
+        ends = first_and_last(self.shape_numbers())
         ends.pop(-1, None)
-        found: dict[int, tuple[int, int]] = {}
-        for index, number in enumerate(self.shape_numbers()):
-            if number in ends and number not in found:
-                found[number] = index, ends[number]
-                if len(found) == len(ends):
-                    break
-        return found
+        return ends
 
     def of_shapes(self) -> dict[int, Sequence[int]]:
         """Give the branches that began by the number of their shape, in order of first branch."""
-        found: dict[int, Sequence[int]] = {}
-        for index, number in enumerate(self.shape_numbers()):
-            if number >= 0:
-                found.setdefault(number, []).append(index)  # type: ignore[attr-defined]
+        numbers = self.shape_numbers()
+        found = gathered(numbers)
+        found.pop(-1, None)
         return found
 
     def alike(self) -> dict[tuple[int, int], Sequence[int]]:
         """Give the branches that began by shape and status, in order of first branch."""
-        found: dict[tuple[int, int], Sequence[int]] = {}
-        for index, key in enumerate(zip(self.shape_numbers(), self.status_numbers(), strict=True)):
-            if key[0] >= 0:
-                found.setdefault(key, []).append(index)  # type: ignore[attr-defined]
-        return found
+        numbers, statuses = self.shape_numbers(), self.status_numbers()
+        if sum(self.status_count(status) > 0 for status in (NOT_REACHED, OK, FAILED)) == 1:
+            status = statuses[0]
+            return {(number, status): places for number, places in self.of_shapes().items()}
+        found = gathered_pairs(numbers, statuses)
+        return {key: places for key, places in found.items() if key[0] >= 0}
 
     def alike_counts(self) -> dict[tuple[int, int], int]:
         """Count the branches that began by shape and status, in order of first branch."""
-        counts = Counter(zip(self.shape_numbers(), self.status_numbers(), strict=True))
+        numbers, statuses = self.shape_numbers(), self.status_numbers()
+        if sum(self.status_count(status) > 0 for status in (NOT_REACHED, OK, FAILED)) == 1:
+            status = statuses[0]
+            return {(number, status): times for number, times in self.shape_counts().items()}
+        counts = tally_pairs(numbers, statuses)
         return {key: times for key, times in counts.items() if key[0] >= 0}
 
     @property
@@ -282,7 +329,10 @@ class FanOut:
 
     def ended_as(self, *statuses: int) -> Iterator[int]:
         """Yield the branches that ended in one of these ways, in item order."""
-        return (index for index, status in enumerate(self.status_numbers()) if status in statuses)
+        if len(statuses) != 1:
+            numbers = enumerate(self.status_numbers())
+            return (index for index, status in numbers if status in statuses)
+        return standing(self.status_numbers(), statuses[0])
 
     def status(self, index: int) -> str:
         """Give the status word of a branch."""
@@ -293,7 +343,7 @@ class FanOut:
 
         That is what stands under its subject key, or the item itself when it is a plain value.
         """
-        item = self.items[index]
+        item = self.item(index)
         if isinstance(item, dict):
             return item.get(self.subject) if self.subject is not None else None
         return item if isinstance(item, str | int | float) else None

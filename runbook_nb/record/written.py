@@ -296,12 +296,13 @@ class LogWriter:
     def _written_items(self, fan: FanOut, items: Any) -> Any:
         where = f"the items of {visible(fan.stage.name)!r}"
         if isinstance(items, Columns):
-            if len(items.layouts) == 1:
+            if self._brief and len(items.layouts) == 1:
                 keys = items.layouts[0]
                 written = self._tagger.rows_of(keys, [list(items.column(key)) for key in keys])
                 if written is not None:
                     return written
-            items = FrozenList(items)  # as rows, which is what a reader looks for
+            # As rows, which is what a reader looks for; a state may hold one of them.
+            items = FrozenList(map(fan.item, range(len(fan))))
         return self._guarded(where, lambda: self._tagger.write(items))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:

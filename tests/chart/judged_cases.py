@@ -111,6 +111,7 @@ class Case:
             slots = scope[self.into]
             scope["ok"] = [slot.index for slot in slots if slot.status == "ok"]
             scope["said"] = [slot.sentence for slot in slots]
+            scope["first"] = slots[0].item if len(slots) else None
             scope["picked"] = [slot.item.get("age") for slot in slots][:2]
 
         builder = add(flow_chart("case", lambda s: s.set("began", 1), id="begin"))
