@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -84,6 +84,9 @@ class SentSlots(Slots):
 
     def _slot(self, index: int) -> Slot:
         return self._sent[index]
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._sent)
 
     def __len__(self) -> int:
         return len(self._sent)
