@@ -18,7 +18,7 @@ from runbook_nb.rules.held import (
     CategoryColumn,
     Held,
     PlainColumn,
-    canonical,
+    SeriesColumn,
 )
 
 #: More layouts than this, and the rows are kept as they are: they share too little.
@@ -108,24 +108,40 @@ def series_column(series: Any) -> Held:
 
     kind = series.dtype
     if isinstance(kind, np.dtype):
-        if kind.kind in "biufmM":
+        if kind.kind in "biufmM" and kind.itemsize <= 8:
             return ArrayColumn(series.to_numpy(), owner=series)
-        return PlainColumn.of_cells(series.tolist())
+        if kind.kind == "O" and _holds_what_can_change(series):
+            return _cells_of(series)
+        return SeriesColumn(series, _cells_of)
     if isinstance(kind, pd.CategoricalDtype):
         words = PlainColumn.of_cells(kind.categories.tolist())
         return CategoryColumn(series.cat.codes.to_numpy(), words)
     if hasattr(series.array, "__arrow_array__") and _stored_in_arrow(kind):
         return ArrowColumn(_arrow_of(series))
     if isinstance(kind, pd.DatetimeTZDtype):
-        utc = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        return ArrayColumn(utc.to_numpy(), zone=kind.tz, owner=utc)
-    if kind.kind in "biuf" and hasattr(kind, "numpy_dtype"):
-        plain = kind.numpy_dtype
-        nulls = series.isna().to_numpy()
-        return ArrayColumn(
-            series.to_numpy(dtype=plain, na_value=plain.type(0)), nulls if nulls.any() else None
-        )
+        utc = np.asarray(series.array, dtype=f"M8[{kind.unit}]")
+        return ArrayColumn(utc, zone=kind.tz, owner=series)
+    if kind.kind in "biuf" and isinstance(getattr(kind, "numpy_dtype", None), np.dtype):
+        return SeriesColumn(series, _numbers_of)
+    return SeriesColumn(series, _cells_of)
+
+
+def _holds_what_can_change(series: Any) -> bool:
+    import pandas as pd
+
+    found = pd.api.types.infer_dtype(series, skipna=True)
+    return found.startswith("mixed") or found in ("unknown-array", "complex")
+
+
+def _cells_of(series: Any) -> Held:
     return PlainColumn.of_cells(series.tolist())
+
+
+def _numbers_of(series: Any) -> Held:
+    plain = series.dtype.numpy_dtype
+    nulls = series.isna().to_numpy()
+    data = series.to_numpy(dtype=plain, na_value=plain.type(0))
+    return ArrayColumn(data, nulls if nulls.any() else None)
 
 
 def _stored_in_arrow(kind: Any) -> bool:
@@ -319,4 +335,4 @@ def _named(layout: tuple[Any, ...], place: int) -> tuple[str, ...]:
     return names
 
 
-__all__ = ["arrow_column", "canonical", "series_column", "take"]
+__all__ = ["arrow_column", "series_column", "take"]
