@@ -71,7 +71,7 @@ def as_truths(data: Any) -> Any:
 
 
 def codes_by_arrow(op: str, limit: Any, data: Any) -> bytes | None:
-    """Give the outcome codes of Arrow text; None when it is none, or must be looked at singly.
+    r"""Give the outcome codes of Arrow text; None when it is none, or must be looked at singly.
 
     Arrow compares text by its bytes, which order and hold each other as its characters do.
 
@@ -84,8 +84,6 @@ def codes_by_arrow(op: str, limit: Any, data: Any) -> bytes | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_string_view(data.type):
-        data = data.cast(pa.large_string())
     if not (pa.types.is_string(data.type) or pa.types.is_large_string(data.type)):
         return None
     if op in PRESENCE:
@@ -172,7 +170,7 @@ def words_of(data: Any) -> tuple[Any, list[Any]] | None:
 
 
 def codes_by_word(places: Any, words: Sequence[Any], test: Callable[[Any], int]) -> bytes:
-    """Give outcome codes where few values stand in many places: each value is tested once.
+    r"""Give outcome codes where few values stand in many places: each value is tested once.
 
     Examples
     --------

@@ -108,8 +108,10 @@ def instants(data: Any, zone: Any = None) -> list[Any]:
     found: list[Any] = coarse.tolist()
     if zone is not None:
         found = [_local(each, zone) for each in found]
+    from runbook_nb.rules.dataframes import stamp_of
+
     for place in np.flatnonzero(~exact).tolist():
-        found[place] = _stamp(data[place], zone)
+        found[place] = stamp_of(data[place], zone)
     return found
 
 
@@ -120,8 +122,10 @@ def lengths(data: Any) -> list[Any]:
     data = np.asarray(data)
     coarse = data.astype("timedelta64[us]")
     found: list[Any] = coarse.tolist()
+    from runbook_nb.rules.dataframes import span_of
+
     for place in np.flatnonzero(~_exact(data, coarse)).tolist():
-        found[place] = _span(data[place])
+        found[place] = span_of(data[place])
     return found
 
 
@@ -147,25 +151,6 @@ def _local(instant: Any, zone: Any) -> Any:
         return instant.replace(tzinfo=UTC).astimezone(zone)
     except OverflowError:  # the first and last hours of all datetimes
         return instant.replace(tzinfo=UTC)
-
-
-def _stamp(value: Any, zone: Any) -> Any:
-    try:
-        import pandas as pd
-
-        stamp = pd.Timestamp(value)
-        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
-    except (ImportError, ValueError, OverflowError):
-        return value
-
-
-def _span(value: Any) -> Any:
-    try:
-        import pandas as pd
-
-        return pd.Timedelta(value)
-    except (ImportError, ValueError, OverflowError):
-        return value
 
 
 class Held(Sequence[Any], Immutable):

@@ -125,9 +125,7 @@ class _Judge:
         numbers: Any = outcomes.numbers
         if isinstance(numbers, bytes):
             if any(place != number for place, number in table.items()):
-                numbers = numbers.translate(
-                    bytes(table.get(place, 0) for place in range(256))
-                )
+                numbers = numbers.translate(bytes(table.get(place, 0) for place in range(256)))
         else:
             numbers = smallest([*map(table.__getitem__, numbers)], len(paths) - 1)
         return Found(paths, numbers, self.records, tuple(self.fallbacks))

@@ -60,7 +60,7 @@ Pass = Callable[[Sequence[Any]], bytes]
 def codes_by_class(
     op: str, limit: Any, values: Sequence[Any], classes: frozenset[type]
 ) -> bytes | None:
-    """Give the outcome codes of values of plain classes; None when a value is of another class.
+    r"""Give the outcome codes of values of plain classes; None when a value is of another class.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _marked(codes: bytes, values: Sequence[Any], classes: frozenset[type]) -> by
 
 
 def overwritten(codes: bytes, mask: bytes, code: int) -> bytes:
-    """Put one code wherever the mask is 1.
+    r"""Put one code wherever the mask is 1.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def overwritten(codes: bytes, mask: bytes, code: int) -> bytes:
 
 
 def both(left: bytes, right: bytes) -> bytes:
-    """Give 1 wherever both are 1.
+    r"""Give 1 wherever both are 1.
 
     Examples
     --------

@@ -32,7 +32,10 @@ _FIRST_DAY: Final = _EPOCH.toordinal()
 _TICK: Final = timedelta(microseconds=1)
 #: The span of datetimes and of timedeltas, in microseconds.
 _RANGES: Final = {
-    "M": ((datetime.min - _EPOCH) // _TICK, (datetime.max - _EPOCH) // _TICK),
+    "M": (
+        (datetime(1, 1, 1) - _EPOCH) // _TICK,  # noqa: DTZ001
+        (datetime(9999, 12, 31) - _EPOCH) // _TICK + 24 * 3600 * 10**6 - 1,  # noqa: DTZ001
+    ),
     "m": (timedelta.min // _TICK, timedelta.max // _TICK),
 }
 
@@ -44,7 +47,7 @@ Answer = Callable[[Any], Any]
 
 
 def codes_by_vector(op: str, limit: Any, vector: Vector) -> bytes | None:
-    """Give the outcome codes of an array's values; None when they must be looked at one by one.
+    r"""Give the outcome codes of an array's values; None when they must be looked at one by one.
 
     Examples
     --------
@@ -163,7 +166,7 @@ def _answer(op: str, limit: Any, kind: str, dtype: Any, scale: Fraction) -> Any:
 
 
 def _number(limit: Any) -> Any:
-    """Give a limit as a number: dates in days, times in microseconds, in UTC if they have a zone."""
+    """Give a limit as a number: dates in days, times in microseconds (of UTC, with a zone)."""
     if isinstance(limit, datetime):
         if limit.utcoffset() is not None:
             limit = limit.astimezone(UTC).replace(tzinfo=None)
@@ -299,6 +302,10 @@ def _among(elements: Sequence[Any], dtype: Any, scale: Fraction, inside: bool) -
         number = _number(element)
         if isinstance(_compared("eq", number, dtype, scale), bool):
             continue
-        wanted.append(_nearest(number) if dtype.kind == "f" else int(number if scale == 1 else Fraction(number) / scale))
+        wanted.append(
+            _nearest(number)
+            if dtype.kind == "f"
+            else int(number if scale == 1 else Fraction(number) / scale)
+        )
     among = np.array(wanted, dtype)
     return lambda data: np.isin(data, among, invert=not inside)
