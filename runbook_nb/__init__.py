@@ -22,6 +22,9 @@ if TYPE_CHECKING:
         CHART_WALK_ARTIFACT_KIND as CHART_WALK_ARTIFACT_KIND,
     )
     from runbook_nb.artifacts import (
+        CHART_WALK_COLUMNS_ARTIFACT_KIND as CHART_WALK_COLUMNS_ARTIFACT_KIND,
+    )
+    from runbook_nb.artifacts import (
         RECORDING_ARTIFACT_KIND as RECORDING_ARTIFACT_KIND,
     )
     from runbook_nb.artifacts import (
@@ -34,7 +37,13 @@ if TYPE_CHECKING:
         Record as Record,
     )
     from runbook_nb.artifacts import (
+        SqliteArtifacts as SqliteArtifacts,
+    )
+    from runbook_nb.artifacts import (
         Ticket as Ticket,
+    )
+    from runbook_nb.artifacts import (
+        chart_walk_columns_put_input as chart_walk_columns_put_input,
     )
     from runbook_nb.artifacts import (
         chart_walk_put_input as chart_walk_put_input,
@@ -115,6 +124,9 @@ if TYPE_CHECKING:
         ProjectedWalk as ProjectedWalk,
     )
     from runbook_nb.record.projection import (
+        WalkPage as WalkPage,
+    )
+    from runbook_nb.record.projection import (
         WalkRow as WalkRow,
     )
     from runbook_nb.record.projection import (
@@ -144,6 +156,8 @@ if TYPE_CHECKING:
     from runbook_nb.record.walk import (
         Walk as Walk,
     )
+    from runbook_nb.record.walk_file import read_walk as read_walk
+    from runbook_nb.record.walk_file import write_walk as write_walk
     from runbook_nb.record.why import (
         Why as Why,
     )
@@ -313,7 +327,10 @@ _HOMES: dict[str, str] = {
     "Slot": "record.slots",
     "Run": "record.run",
     "Walk": "record.walk",
+    "WalkPage": "record.projection",
     "WalkRow": "record.projection",
+    "read_walk": "record.walk_file",
+    "write_walk": "record.walk_file",
     "ProjectedWalk": "record.projection",
     "project_walk": "record.projection",
     "DEFAULT_WALK_CAP": "record.projection",
@@ -357,8 +374,11 @@ _HOMES: dict[str, str] = {
     "Record": "artifacts",
     "Ticket": "artifacts",
     "InMemoryArtifacts": "artifacts",
+    "SqliteArtifacts": "artifacts",
     "CHART_WALK_ARTIFACT_KIND": "artifacts",
+    "CHART_WALK_COLUMNS_ARTIFACT_KIND": "artifacts",
     "RECORDING_ARTIFACT_KIND": "artifacts",
+    "chart_walk_columns_put_input": "artifacts",
     "chart_walk_put_input": "artifacts",
     "recording_put_input": "artifacts",
     "runbook_as_tool": "runbook",
@@ -408,6 +428,10 @@ class _Package(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A function that says `rb` travels with the package's name, as with any module's.
+        return __import__, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import chain
 from typing import Any, Final, NoReturn
 
 from runbook_nb.errors import CycleError, FrozenError
@@ -34,7 +35,8 @@ def _refuse(self: Any, *_: Any, **__: Any) -> NoReturn:
 class FrozenDict(dict[Any, Any]):
     """A ``dict`` that cannot be changed. Its values are frozen too."""
 
-    __slots__ = ()
+    # Rows made of columns are told apart by who they are as long as somebody has them.
+    __slots__ = ("__weakref__",)
 
     __setitem__ = _refuse
     __delitem__ = _refuse
@@ -97,6 +99,11 @@ class FrozenList(list[Any]):
         raise TypeError("unhashable type: 'FrozenList'")
 
 
+#: Classes whose instances are frozen as they are; the classes of rows that are to be frozen.
+_DONE: Final[frozenset[type]] = ATOMS | {FrozenDict, FrozenList}
+_ROWS: Final[set[type]] = {dict}
+
+
 class Immutable:
     """Marker for the package's own value classes that never change after they are made."""
 
@@ -147,7 +154,11 @@ def _freeze(value: Any, key: str, path: list[int]) -> Any:
     cls = value.__class__
     if cls in ATOMS or cls is FrozenDict or cls is FrozenList:
         return value
-    if isinstance(value, Immutable | Enum):
+    if cls is dict or cls is list:
+        flat = _flat(value)
+        if flat is not None:
+            return flat
+    elif isinstance(value, Immutable | Enum):
         return value
     if isinstance(value, Mapping | list | tuple | Set):
         if id(value) in path:
@@ -165,6 +176,24 @@ def _freeze(value: Any, key: str, path: list[int]) -> Any:
             where=key,
             fix="keep clients and handles in variables of the procedure and write plain data",
         ) from error
+
+
+def _flat(value: Any) -> Any:
+    """Freeze a dict or list of atoms, or a list of dicts of atoms, at once; None for others.
+
+    Rows are nearly always that, and looking at the classes of all values together takes a fraction
+    of looking at one value after another.
+    """
+    if value.__class__ is dict:
+        return FrozenDict(value) if ATOMS.issuperset(map(type, value.values())) else None
+    classes = set(map(type, value))
+    if classes <= _DONE:
+        return FrozenList(value)
+    if classes == _ROWS and ATOMS.issuperset(
+        map(type, chain.from_iterable(map(dict.values, value)))
+    ):
+        return FrozenList(map(FrozenDict, value))
+    return None
 
 
 def _freeze_container(value: Any, key: str, path: list[int]) -> Any:

@@ -12,6 +12,9 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
+from functools import partial
+from itertools import count
+from operator import eq, is_, itemgetter
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, FrozenList
@@ -54,6 +57,10 @@ class Refusal(Exception):
 Foreign = Callable[[Any], "tuple[str, Any] | None"]
 
 _PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str})
+_SCALARS: Final[frozenset[Any]] = frozenset({*_PLAIN, float})
+_MAPPINGS: Final[frozenset[Any]] = frozenset({FrozenDict, dict})
+#: From so many values on they are looked at together first.
+_MANY: Final = 8
 _CONTAINERS: Final[frozenset[Any]] = frozenset(
     {FrozenDict, FrozenList, dict, list, tuple, frozenset, set}
 )
@@ -100,7 +107,10 @@ class Tagger:
         self._refer = refer
         self._bare = Tagger(foreign, self.report, strict=strict, refer=False) if refer else self
         #: What was written so far, by identity, long texts and bytes by content -> its number.
-        self._known: dict[int, int] = {}
+        self._met: dict[int, int] = {}
+        #: Rows of tables not among them yet, with the number of their first: whoever asks for
+        #: what is known puts them there, and of rows that hold plain data nobody may ever ask.
+        self._waiting: list[tuple[Sequence[Any], int]] = []
         self._texts: dict[str, int] = {}
         self._blobs: dict[bytes, int] = {}
         #: Everything with a number; holding it keeps its identity its own.
@@ -125,7 +135,7 @@ class Tagger:
 
         Nothing written later refers to it, so that it can be read without others written so.
         """
-        mark = len(self._kept)
+        mark, _ = len(self._kept), self._known
         self._referred = False
         try:
             written = self._write(value, 0)
@@ -151,6 +161,20 @@ class Tagger:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
         if self._referred and self._sizes.too_large(self._kept):
             raise Refusal(f"a value with more than {MOST_PARTS:,} parts when it is spelt out")
+
+    @property
+    def _known(self) -> dict[int, int]:
+        if self._waiting:
+            for rows, number in self._waiting:
+                places = dict(zip(map(id, rows), count(number), strict=False))
+                if len(places) == len(rows) and self._met.keys().isdisjoint(places):
+                    self._met.update(places)
+                    continue
+                # Of a row that is there twice the first counts.
+                for place, row in enumerate(rows, number):
+                    self._met.setdefault(id(row), place)
+            self._waiting.clear()
+        return self._met
 
     # -- one value
 
@@ -280,8 +304,9 @@ class Tagger:
     def _rows(self, values: Sequence[Any], depth: int) -> Any:
         keys = () if depth > DEEPEST else self._common_keys(values)
         if not keys:
-            return self._each(values, depth)
-        columns = [[row[key] for row in values] for key in keys]
+            plain = self._plain(values) if len(values) >= _MANY else None
+            return self._each(values, depth) if plain is None else plain
+        columns = [list(map(itemgetter(key), values)) for key in keys]
         # One column at least says how many rows there are.
         spelt = all(map(_is_constant, columns))
         written: list[Any] = [list(keys)]
@@ -293,9 +318,29 @@ class Tagger:
                 # The step inside is the row's.
                 refusal.steps.insert(-1, f".{clip(key, 60)}")
                 raise
-        for row in values:
-            self._remember(row)
+        if self._refer:
+            self._waiting.append((values, len(self._kept)))
+            self._kept.extend(values)
         return {"$table": written}
+
+    def _plain(self, values: Sequence[Any]) -> list[Any] | None:
+        """Give values that are written as they are; None when one of them may not be."""
+        kinds = set(map(type, values))
+        if not kinds <= _SCALARS:
+            return None
+        if str in kinds:
+            texts: list[str] = _of_class(values, str, kinds)
+            if self._refer and max(map(len, texts)) >= LONG:
+                return None
+            if not is_clean("".join(texts)):
+                return None
+        if int in kinds:
+            numbers: list[int] = _of_class(values, int, kinds)
+            if min(numbers) < -SAFE_INTEGER or max(numbers) > SAFE_INTEGER:
+                return None
+        if float in kinds and not all(map(math.isfinite, _of_class(values, float, kinds))):
+            return None
+        return list(values)
 
     def _common_keys(self, values: Sequence[Any]) -> tuple[str, ...]:
         """Give the keys that all of several mappings have in the same order; none when unlike."""
@@ -304,10 +349,16 @@ class Tagger:
         keys = tuple(values[0])
         if not keys or not all(map(_is_plain_key, keys)):
             return ()
-        known = self._known
-        for row in values:
-            if row.__class__ not in (FrozenDict, dict) or tuple(row) != keys or id(row) in known:
+        # Whatever is unlike the first is most often the next or the last.
+        for row in (values[1], values[-1]):
+            if row.__class__ not in _MAPPINGS or tuple(row) != keys:
                 return ()
+        alike = _MAPPINGS.issuperset(map(type, values)) and all(
+            map(keys.__eq__, map(tuple, values))
+        )
+        known = self._known if alike else {}
+        if not alike or (known and not known.keys().isdisjoint(map(id, values))):
+            return ()
         return keys
 
     # -- what lies too deep
@@ -418,16 +469,23 @@ def _content(foreign: Foreign, value: Any) -> Any:
     return None if found is None else found[1]
 
 
+def _of_class(values: Sequence[Any], cls: type, kinds: set[type]) -> Any:
+    """Give the values of one exact class, out of values of several."""
+    return values if len(kinds) == 1 else [one for one in values if one.__class__ is cls]
+
+
 def _is_plain_key(key: Any) -> bool:
     return key.__class__ is str and is_clean(key)
 
 
 def _is_constant(values: Sequence[Any]) -> bool:
     """Say whether one and the same value, or one equal plain scalar, stands in every place."""
-    first = values[0]
-    if first.__class__ in _PLAIN:
-        return all(one.__class__ is first.__class__ and one == first for one in values)
-    return all(one is first for one in values)
+    first, last = values[0], values[-1]
+    if first.__class__ not in _PLAIN:
+        return last is first and all(map(partial(is_, first), values))
+    if last.__class__ is not first.__class__ or last != first:
+        return False
+    return set(map(type, values)) == {first.__class__} and all(map(partial(eq, first), values))
 
 
 def _in_order(value: Mapping[Any, Any]) -> bool:

@@ -168,6 +168,16 @@ class LimitReached(RunbookError):
     code = "limit_reached"
 
 
+class EngineError(RunbookError):
+    """A branch could not be run, or its record not brought back, where it was to run.
+
+    ``code`` says why: ``worker_lost``, ``cannot_be_sent``, ``cannot_come_back``, ``engine_gone``,
+    ``dropped``, ``worker_failed``, ``needs_dispatch``.
+    """
+
+    code = "engine_failed"
+
+
 class Paused(RunbookError):
     """A procedure paused for an answer; ``checkpoint`` is the JSON state to resume from."""
 

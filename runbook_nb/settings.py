@@ -210,6 +210,10 @@ class Settings:
         finally:
             self._local.reset(token)
 
+    def __reduce__(self) -> str:
+        # A function that looks at them, sent to another process, looks at those there.
+        return "settings"
+
     def __dir__(self) -> list[str]:
         return [*_NAMES, "current"]
 

@@ -1,16 +1,20 @@
 """Artifacts: payloads kept under references, so that an answer can carry a ticket instead.
 
 `ArtifactStore` is the interface, `ShelfStore` the laws shared by stores whose rows can be held
-in a transaction, `InMemoryArtifacts` the store of a process. Tools work with `BoundArtifacts`.
+in a transaction, `InMemoryArtifacts` the store of a process and `SqliteArtifacts` the one in a
+file. Tools work with `BoundArtifacts`.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from runbook_nb.artifacts.base import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_COUNT,
     DEFAULT_PAGE,
     ArtifactStore,
+    IndexedShelf,
     Retention,
     Row,
     Shelf,
@@ -19,8 +23,10 @@ from runbook_nb.artifacts.base import (
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts, Observer
 from runbook_nb.artifacts.inputs import (
     CHART_WALK_ARTIFACT_KIND,
+    CHART_WALK_COLUMNS_ARTIFACT_KIND,
     JSON_MEDIA_TYPE,
     RECORDING_ARTIFACT_KIND,
+    chart_walk_columns_put_input,
     chart_walk_put_input,
     recording_put_input,
 )
@@ -35,8 +41,12 @@ from runbook_nb.artifacts.model import (
 )
 from runbook_nb.artifacts.parcel import is_ref
 
+if TYPE_CHECKING:
+    from runbook_nb.artifacts.sqlite import SqliteArtifacts
+
 __all__ = [
     "CHART_WALK_ARTIFACT_KIND",
+    "CHART_WALK_COLUMNS_ARTIFACT_KIND",
     "DEFAULT_MAX_BYTES",
     "DEFAULT_MAX_COUNT",
     "DEFAULT_PAGE",
@@ -47,6 +57,7 @@ __all__ = [
     "ArtifactStore",
     "BoundArtifacts",
     "InMemoryArtifacts",
+    "IndexedShelf",
     "NoArtifacts",
     "Observer",
     "PutResult",
@@ -55,9 +66,20 @@ __all__ = [
     "Row",
     "Shelf",
     "ShelfStore",
+    "SqliteArtifacts",
     "Swept",
     "Ticket",
+    "chart_walk_columns_put_input",
     "chart_walk_put_input",
     "is_ref",
     "recording_put_input",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Most processes have no use for a database, so they do not read the module about one.
+    if name == "SqliteArtifacts":
+        from runbook_nb.artifacts.sqlite import SqliteArtifacts
+
+        return SqliteArtifacts
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

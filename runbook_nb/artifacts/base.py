@@ -10,12 +10,13 @@ operations do.
 from __future__ import annotations
 
 import re
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeGuard, TypeVar
 
 from runbook_nb._display import Renderable
 from runbook_nb._sync import run_sync
@@ -176,6 +177,22 @@ class Shelf(Protocol):
         """Remove a row that is there."""
 
 
+class IndexedShelf(Shelf, Protocol):
+    """A shelf that finds rows by age and use itself, so that no verb goes through all of them."""
+
+    def expired(self, now: int) -> Iterable[Ticket]:
+        """Give the tickets that are gone at ``now``, the least recently used first."""
+
+    def oldest(self) -> Iterable[Ticket]:
+        """Give tickets one after another, the least recently used first."""
+
+    def held(self) -> tuple[int, int]:
+        """Give how many rows there are, and their payloads' bytes in all."""
+
+    def newest(self, after: tuple[int, str] | None, limit: int) -> Iterable[Ticket]:
+        """Give at most ``limit`` tickets behind a place, by (-created_at, ref)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """How much a scope may hold.
@@ -226,24 +243,41 @@ class Retention:
             Milliseconds since the epoch.
         """
         live: list[Ticket] = []
-        swept: list[Swept] = []
+        expired: list[Ticket] = []
         for ticket in tickets:
-            if ticket.expired(now):
-                swept.append(Swept.of(ticket, "ttl"))
-            else:
-                live.append(ticket)
+            (expired if ticket.expired(now) else live).append(ticket)
+        gone = (Swept.of(ticket, "ttl") for ticket in expired)
         held, size = len(live), sum(ticket.bytes for ticket in live)
-        for ticket in live:
+        return (*gone, *self.leaving(live, held, size, incoming))
+
+    def leaving(
+        self, live: Iterable[Ticket], held: int, size: int, incoming: int
+    ) -> Iterator[Swept]:
+        """Say which of the rows that have not expired leave; no more of them is read than needed.
+
+        Parameters
+        ----------
+        live : iterable of Ticket
+            Those that have not expired, the least recently used first.
+        held, size : int
+            How many they are, and their bytes in all.
+        incoming : int
+            Bytes of the payload to be added.
+        """
+        tickets = iter(live)
+        while True:
             reason: SweepReason
             if held >= self.max_count:
                 reason = "max-count"
             elif size + incoming > self.max_bytes:
                 reason = "max-bytes"
             else:
-                break
-            swept.append(Swept.of(ticket, reason))
+                return
+            ticket = next(tickets, None)
+            if ticket is None:
+                return
+            yield Swept.of(ticket, reason)
             held, size = held - 1, size - ticket.bytes
-        return tuple(swept)
 
 
 class ShelfStore(ArtifactStore):
@@ -263,6 +297,7 @@ class ShelfStore(ArtifactStore):
     ) -> None:
         self.retention = Retention(max_bytes=max_bytes, max_count=max_count, ttl_ms=ttl_ms)
         self._dropped = 0
+        self._counting = threading.Lock()
 
     @abstractmethod
     def _open(self, scope: ArtifactScope) -> AbstractContextManager[Shelf]:
@@ -282,23 +317,23 @@ class ShelfStore(ArtifactStore):
     async def put(self, scope: ArtifactScope, artifact: Any) -> PutResult:
         """File an artifact; see `ArtifactStore.put`."""
         options = settings.current
-        return await self._work(lambda: self._put(_scope(scope), artifact, options))
+        return await self._work(lambda: self._put(scope_of(scope), artifact, options))
 
     async def head(self, scope: ArtifactScope, ref: str) -> Ticket | None:
         """Give the ticket, or None; see `ArtifactStore.head`."""
         now = now_ms(settings.current)
-        row = await self._work(lambda: self._find(_scope(scope), ref, now))
+        row = await self._work(lambda: self._find(scope_of(scope), ref, now))
         return None if row is None else row.ticket
 
     async def get(self, scope: ArtifactScope, ref: str) -> Record | None:
         """Give ticket and payload, or None; see `ArtifactStore.get`."""
         now = now_ms(settings.current)
-        return await self._work(lambda: self._get(_scope(scope), ref, now))
+        return await self._work(lambda: self._get(scope_of(scope), ref, now))
 
     async def delete(self, scope: ArtifactScope, ref: str) -> bool:
         """Remove an artifact; see `ArtifactStore.delete`."""
         now = now_ms(settings.current)
-        return await self._work(lambda: self._delete(_scope(scope), ref, now))
+        return await self._work(lambda: self._delete(scope_of(scope), ref, now))
 
     async def list(
         self, scope: ArtifactScope, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -312,10 +347,18 @@ class ShelfStore(ArtifactStore):
                 fix="give a whole number from 1",
             )
         now = now_ms(settings.current)
-        return await self._work(lambda: self._list(_scope(scope), limit, cursor, now))
+        return await self._work(lambda: self._list(scope_of(scope), limit, cursor, now))
 
     def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
         now = now_ms(options)
+        parcel = self._parcel(artifact, now)
+        digest = digest_of(parcel.payload)
+        with self._open(scope) as shelf:
+            result = self._file(shelf, parcel, digest, options, now)
+        self._count_dropped(result)
+        return result
+
+    def _parcel(self, artifact: Any, now: int) -> Parcel:
         parcel = read_parcel(artifact, now)
         size, allowed = len(parcel.payload), self.retention.max_bytes
         if size > allowed:
@@ -325,17 +368,35 @@ class ShelfStore(ArtifactStore):
                 where="data",
                 fix="store less, or make the store with a larger max_bytes",
             )
-        with self._open(scope) as shelf:
-            self._check_parents(shelf, parcel, now)
-            swept = self.retention.sweep((row.ticket for row in shelf.rows()), size, now)
-            ticket = self._ticket(parcel, _fresh_ref(shelf, options), now)
-            for gone in swept:
-                shelf.remove(gone.ref)
-            shelf.add(Row(ticket, parcel.form), parcel.payload)
-            self._dropped += sum(gone.reason != "ttl" for gone in swept)
+        return parcel
+
+    def _file(
+        self, shelf: Shelf, parcel: Parcel, digest: str, options: Options, now: int
+    ) -> PutResult:
+        self._check_parents(shelf, parcel, now)
+        swept = self._swept(shelf, len(parcel.payload), now)
+        ticket = self._ticket(parcel, digest, _fresh_ref(shelf, options), now)
+        for gone in swept:
+            shelf.remove(gone.ref)
+        shelf.add(Row(ticket, parcel.form), parcel.payload)
         return PutResult(meta=ticket, swept=swept)
 
-    def _ticket(self, parcel: Parcel, ref: str, now: int) -> Ticket:
+    def _count_dropped(self, *results: PutResult) -> None:
+        # After the shelf is closed: what a transaction takes back was never let go.
+        with self._counting:
+            self._dropped += sum(gone.reason != "ttl" for r in results for gone in r.swept)
+
+    def _swept(self, shelf: Shelf, incoming: int, now: int) -> tuple[Swept, ...]:
+        if not _is_indexed(shelf):
+            return self.retention.sweep((row.ticket for row in shelf.rows()), incoming, now)
+        expired = tuple(shelf.expired(now))
+        held, size = shelf.held()
+        held, size = held - len(expired), size - sum(ticket.bytes for ticket in expired)
+        live = (ticket for ticket in shelf.oldest() if not ticket.expired(now))
+        gone = (Swept.of(ticket, "ttl") for ticket in expired)
+        return (*gone, *self.retention.leaving(live, held, size, incoming))
+
+    def _ticket(self, parcel: Parcel, digest: str, ref: str, now: int) -> Ticket:
         return Ticket(
             ref=ref,
             kind=parcel.kind,
@@ -343,7 +404,7 @@ class ShelfStore(ArtifactStore):
             bytes=len(parcel.payload),
             created_at=now,
             label=parcel.label,
-            digest=digest_of(parcel.payload),
+            digest=digest,
             expires_at=self.retention.expiry(parcel.expires_at, now),
             origin=parcel.origin,
             parent_refs=parcel.parent_refs,
@@ -371,11 +432,8 @@ class ShelfStore(ArtifactStore):
                 return None
             payload = shelf.payload(ref)
         if row.ticket.digest is not None and digest_of(payload) != row.ticket.digest:
-            raise ArtifactError(
-                f"the stored {row.ticket.kind!r} is not what was filed: its digest differs",
-                code="integrity",
-                where="digest",
-                fix="file it again; what is stored now cannot be trusted",
+            raise tampered(
+                f"the stored {row.ticket.kind!r} is not what was filed: its digest differs"
             )
         return Record(row.ticket, payload.decode() if row.form == "text" else payload)
 
@@ -389,21 +447,41 @@ class ShelfStore(ArtifactStore):
             return row is not None and not row.ticket.expired(now)
 
     def _list(self, scope: ArtifactScope, limit: int, cursor: Any, now: int) -> ArtifactPage:
-        with self._open(scope) as shelf:
-            rows = tuple(shelf.rows())
-            for row in rows:
-                if row.ticket.expired(now):
-                    shelf.remove(row.ticket.ref)
         # A cursor names the last ticket shown and not a position, so rows that come or go between
         # two pages make nobody see a row twice.
         after = _read_cursor(cursor)
-        live = sorted((r.ticket for r in rows if not r.ticket.expired(now)), key=_place)
-        following = [ticket for ticket in live if after is None or _place(ticket) > after]
+        with self._open(scope) as shelf:
+            if _is_indexed(shelf):
+                for ticket in tuple(shelf.expired(now)):
+                    shelf.remove(ticket.ref)
+                following = list(shelf.newest(after, limit + 1))
+            else:
+                tickets = [row.ticket for row in shelf.rows()]
+                for ticket in tickets:
+                    if ticket.expired(now):
+                        shelf.remove(ticket.ref)
+                live = sorted((t for t in tickets if not t.expired(now)), key=_place)
+                following = [t for t in live if after is None or _place(t) > after]
         shown = tuple(following[:limit])
         last = shown[-1] if len(following) > limit else None
         return ArtifactPage(
             artifacts=shown, cursor=None if last is None else f"{last.created_at}:{last.ref}"
         )
+
+
+def tampered(message: str) -> ArtifactError:
+    """Build the error for what is stored and is not what was filed."""
+    return ArtifactError(
+        message,
+        code="integrity",
+        where="digest",
+        fix="file it again; what is stored now cannot be trusted",
+    )
+
+
+def _is_indexed(shelf: Shelf) -> TypeGuard[IndexedShelf]:
+    # By what it has, as any class may be a shelf; asking the protocol takes longer than a row.
+    return hasattr(shelf, "newest")
 
 
 def _use(shelf: Shelf, ref: str, now: int) -> Row | None:
@@ -441,7 +519,8 @@ def _fresh_ref(shelf: Shelf, options: Options) -> str:
     )
 
 
-def _scope(scope: Any) -> ArtifactScope:
+def scope_of(scope: Any) -> ArtifactScope:
+    """Give the scope, refusing what is none."""
     if not isinstance(scope, ArtifactScope):
         raise invalid(
             f"the first argument of a store's verb is an ArtifactScope, not {scope!r:.80}", "scope"

@@ -12,8 +12,15 @@ from runbook_nb.errors import ArtifactError
 CHART_WALK_ARTIFACT_KIND: Final = "recording/chart-walk"
 #: Kind of a filed recording of a whole run.
 RECORDING_ARTIFACT_KIND: Final = "recording/run"
-#: How both are written.
+#: Kind of a filed walk that is whole: every row, in columns, packed or as an Arrow stream.
+CHART_WALK_COLUMNS_ARTIFACT_KIND: Final = "recording/chart-walk-columns"
+#: How the first two are written.
 JSON_MEDIA_TYPE: Final = "application/json"
+#: How a whole walk is written, by its form.
+COLUMNS_MEDIA_TYPES: Final = {
+    "columns": "application/zlib",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
 
 _SPELLINGS = {"toolName": "tool_name", "toolCallId": "tool_call_id", "runId": "run_id"}
 
@@ -55,6 +62,63 @@ def chart_walk_put_input(
         raise _unserializable("the walk", f"its rows are a list, not a {type(rows).__name__}")
     fallback = f"{named['tool_name']} walk" if named["tool_name"] else "chart walk"
     return _put_input(CHART_WALK_ARTIFACT_KIND, "the walk", rows, label or fallback, named)
+
+
+def chart_walk_columns_put_input(
+    data: bytes,
+    *,
+    form: str = "columns",
+    tool_name: str | None = None,
+    tool_call_id: str | None = None,
+    run_id: str | None = None,
+    label: str | None = None,
+    **wire: str | None,
+) -> dict[str, Any]:
+    """Give what files a whole walk, as `write_walk` wrote it.
+
+    Parameters
+    ----------
+    data : bytes
+        What was written.
+    form : {"columns", "arrow"}
+        In which form.
+    tool_name, tool_call_id, run_id : str, optional
+        Who ran it; also accepted as ``toolName``, ``toolCallId`` and ``runId``.
+    label : str, optional
+        A name for people; ``<tool_name> walk, whole`` or ``chart walk, whole`` without one.
+
+    Raises
+    ------
+    ArtifactError
+        ``invalid_artifact``: there are no bytes, or the form is none.
+
+    Examples
+    --------
+    >>> chart_walk_columns_put_input(b"x", tool_name="triage")["mediaType"]
+    'application/zlib'
+    """
+    given = {"tool_name": tool_name, "tool_call_id": tool_call_id, "run_id": run_id}
+    named = _named(given, wire, "toolName", "toolCallId", "runId")
+    if not isinstance(data, bytes):
+        raise invalid(
+            f"a whole walk is bytes, not a {type(data).__name__}",
+            "data",
+            "give what write_walk(run.walk) gave",
+        )
+    if form not in COLUMNS_MEDIA_TYPES:
+        raise invalid(
+            f"form is {form!r}",
+            "form",
+            did_you_mean(str(form), COLUMNS_MEDIA_TYPES) or "write 'columns' or 'arrow'",
+        )
+    fallback = f"{named['tool_name']} walk" if named["tool_name"] else "chart walk"
+    put = {
+        "kind": CHART_WALK_COLUMNS_ARTIFACT_KIND,
+        "mediaType": COLUMNS_MEDIA_TYPES[form],
+        "data": data,
+        "label": label or f"{fallback}, whole",
+    }
+    return _with_origin(put, named)
 
 
 def recording_put_input(
@@ -116,6 +180,10 @@ def _put_input(
     except ArtifactError as error:
         raise _unserializable(what, error.message) from error
     put = {"kind": kind, "mediaType": JSON_MEDIA_TYPE, "data": text, "label": label}
+    return _with_origin(put, named)
+
+
+def _with_origin(put: dict[str, Any], named: dict[str, str | None]) -> dict[str, Any]:
     ids = {"runId": named["run_id"] or None, "toolCallId": named["tool_call_id"] or None}
     origin = read_origin(ids)
     return put if origin is None else {**put, "origin": dict(origin)}

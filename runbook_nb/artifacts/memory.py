@@ -8,8 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from runbook_nb._text import counted
-from runbook_nb._view import Card, Column, Data, Section, Table
+from runbook_nb._view import Card
 from runbook_nb.artifacts.base import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_COUNT,
@@ -19,7 +18,8 @@ from runbook_nb.artifacts.base import (
     drive,
     now_ms,
 )
-from runbook_nb.artifacts.model import ArtifactScope, Ticket
+from runbook_nb.artifacts.model import ArtifactScope
+from runbook_nb.artifacts.totals import totals_card, totals_of
 from runbook_nb.settings import settings
 
 T = TypeVar("T")
@@ -110,32 +110,8 @@ class InMemoryArtifacts(ShelfStore):
         with self._lock:
             shelves = [shelf for key, shelf in self._shelves.items() if scope in (None, key)]
             tickets = [row.ticket for shelf in shelves for row in shelf.rows()]
-        live = [ticket for ticket in tickets if not ticket.expired(now)]
-        closing = [counted(sum(ticket.bytes for ticket in live), "byte")]
-        if self.dropped and scope is None:
-            closing.append(f"{self.dropped} dropped for the budget")
-        return Card(
-            kind="Artifacts",
-            name="in memory",
-            headline=counted(len(live), "artifact"),
-            sections=(Section(label="", parts=(_kinds(live),)),),
-            closing=tuple(closing),
-        )
-
-
-def _kinds(tickets: list[Ticket]) -> Table:
-    kinds = sorted({ticket.kind for ticket in tickets})
-    sizes = {kind: [t.bytes for t in tickets if t.kind == kind] for kind in kinds}
-    return Table(
-        columns=(
-            Column(head="kind"),
-            Column(head="artifacts", align="right", in_text="labelled"),
-            Column(head="bytes", align="right", in_text="labelled"),
-        ),
-        rows=tuple((Data(value=kind), len(held), sum(held)) for kind, held in sizes.items()),
-        total=len(kinds),
-        empty="nothing is filed",
-    )
+        live = totals_of(ticket for ticket in tickets if not ticket.expired(now))
+        return totals_card("in memory", live, self.dropped if scope is None else 0)
 
 
 #: What a subclass may replace by something that waits.

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb.chart.branches import BranchesBuilder, made_stage, one_form, tags_of
+from runbook_nb.chart.each import EachBuilder
 from runbook_nb.chart.finishing import beside, finished_chart, rule_set_of, second_loop
 from runbook_nb.chart.model import (
     Chart,
     DeciderStage,
-    FanOutStage,
     ForkStage,
     FunctionStage,
     PausableStage,
@@ -112,7 +112,7 @@ def flow_chart(
     return builder
 
 
-class FlowChartBuilder:
+class FlowChartBuilder(EachBuilder):
     """Collects the stages of one chart; made by `flow_chart`."""
 
     def __init__(
@@ -515,67 +515,6 @@ class FlowChartBuilder:
         else:
             self._loop_to = id
         return self
-
-    def add_parallel_for_each(
-        self,
-        name: str,
-        *,
-        id: str,
-        items: Callable[[Any], Any],
-        branch: Chart | Callable[[Any, int], Chart],
-        max_branches: int,
-        into: str,
-        max_concurrency: int = 16,
-        subject: str | None = None,
-        fail_fast: bool = False,
-        description: str | None = None,
-        tags: Iterable[str] = (),
-    ) -> FlowChartBuilder:
-        """Add a fan-out: one branch chart per item, at most ``max_branches`` of them.
-
-        Parameters
-        ----------
-        items : callable
-            Takes the scope and gives the list of items.
-        branch : Chart or callable
-            The chart each item runs through, built once; or ``(item, index) -> Chart``. Inside,
-            the item is ``scope.args["item"]``.
-        max_branches : int
-            How many items are judged; the rest are ``not_reached`` and said to be.
-        into : str
-            State key that gets one `Slot` per item, in item order.
-        max_concurrency : int
-            How many branches with async stages run at once.
-        subject : str, optional
-            Key of an item that names its subject.
-        fail_fast : bool
-            Let the first failed branch fail the run; otherwise a failed branch is a failed slot.
-
-        Examples
-        --------
-        >>> each = flow_chart("square", lambda s: s.args["item"] ** 2, id="square").build()
-        >>> chart = (flow_chart("squares", lambda s: s.set("ns", [1, 2, 3]), id="ns")
-        ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["ns"], branch=each,
-        ...                            max_branches=2, into="out")
-        ...     .build())
-        >>> [(slot.value, slot.status) for slot in chart.run_sync().slots("each")]
-        [(1, 'ok'), (4, 'ok'), (None, 'not_reached')]
-        """
-        return self._add(
-            FanOutStage(
-                id=id,
-                name=name,
-                description=description,
-                tags=tags_of(tags),
-                items=items,
-                branch=branch,
-                max_branches=max_branches,
-                into=into,
-                max_concurrency=max_concurrency,
-                subject=subject,
-                fail_fast=fail_fast,
-            )
-        )
 
     def build(self) -> Chart:
         """Check the chart as a whole and give it.

@@ -47,6 +47,8 @@ def decide(execution: Execution, plan: StagePlan, frame: Frame) -> Steps:
             path, values = yield from _judged(execution, plan, frame, judge_steps)
         else:
             try:
+                if frame.begun is not None:  # an interrupt
+                    frame.begun.outcome()
                 path, values = judge_facts(stage.rules, frame.state)
             except BaseException as error:  # an unreadable value that raises, by declaration
                 execution.failed(error, plan, track)

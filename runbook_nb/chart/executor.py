@@ -26,6 +26,7 @@ from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     Limits,
     PausableStage,
     SelectorStage,
@@ -36,6 +37,7 @@ from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, 
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
+from runbook_nb.chart.straight import Begun
 from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
@@ -49,6 +51,7 @@ from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
+    from runbook_nb.chart.engines import Engine
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
 
@@ -60,34 +63,18 @@ _NOTHING: Final = FrozenDict()
 
 
 async def execute(
-    chart: Chart,
-    args: Any,
-    *,
-    state: Mapping[str, Any] | None = None,
-    limits: Limits | None = None,
-    redact: Any = None,
-    signal: Stop | None = None,
-    on_stream: Callable[[StreamEvent], Any] | None = None,
+    chart: Chart, args: Any, *, state: Mapping[str, Any] | None = None, **options: Any
 ) -> Run:
     """Run a chart once and give the run; see `Chart.run`."""
-    execution = Execution(chart, limits=limits, redact=redact, signal=signal, on_stream=on_stream)
+    execution = Execution(chart, **options)
     execution.args = checked_input(chart, args, execution.policy)
     execution.begin_with(frozen_args(state, "state"))
     return await _ended(execution)
 
 
-async def go_on(
-    chart: Chart,
-    checkpoint: Mapping[str, Any],
-    answer: Any,
-    *,
-    limits: Limits | None = None,
-    redact: Any = None,
-    signal: Stop | None = None,
-    on_stream: Callable[[StreamEvent], Any] | None = None,
-) -> Run:
+async def go_on(chart: Chart, checkpoint: Mapping[str, Any], answer: Any, **options: Any) -> Run:
     """Go on with a paused run and give it; see `Chart.resume`."""
-    execution = Execution(chart, limits=limits, redact=redact, signal=signal, on_stream=on_stream)
+    execution = Execution(chart, **options)
     resumed = read_checkpoint(checkpoint, chart.structure, chart.name, _rules_in(chart))
     execution.resume_from(resumed, freeze(answer, "answer"))
     return await _ended(execution)
@@ -127,6 +114,12 @@ def _hand_over(error: BaseException, run: Run, execution: Execution) -> None:
             error.add_note(note)
 
 
+def _engine(given: Any) -> Engine | None:
+    from runbook_nb.chart.engines import as_engine
+
+    return as_engine(given)
+
+
 def _question(error: BaseException) -> FrozenDict | None:
     """Give what a pause asks; None for what is no pause."""
     if isinstance(error, InterruptSignal):
@@ -147,8 +140,11 @@ class Execution(Watch):
         redact: Any,
         signal: Stop | None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> None:
         super().__init__(chart, limits, signal)
+        #: Where the branches of fan-outs run; None for here.
+        self.engine = None if engine is None else _engine(engine)
         self.policy = as_redact(redact)
         self.args = _NOTHING
         self.log = Log()
@@ -197,6 +193,8 @@ class Execution(Watch):
             output = await (self.watch(steps) if self.watched else drive(steps))
         finally:
             forget()
+            if self.engine is not None:
+                await self.engine.close()
         if self.watched:
             self.check(plan.stages[-1], frame.track, "after")
         try:
@@ -295,16 +293,19 @@ class Execution(Watch):
     # -- stages ----------------------------------------------------------------------------
 
     def run_chart(  # noqa: PLR0912, PLR0915 - the one loop that everything runs in, flat so that it is quick
-        self, chart: ChartPlan, frame: Frame, place: Place | None = None, answer: Any = None
+        self, chart: ChartPlan, frame: Frame, place: Place | Begun | None = None, answer: Any = None
     ) -> Steps:
         """Run the stages of a chart, and of the charts mounted in it; give its value.
 
-        With a place the run goes on there: the stage that asked gets the answer.
+        With a place the run goes on there: the stage that asked gets the answer. With a branch that
+        was begun it goes on where that stands.
         """
         level = Level(chart, frame)
         outer: list[Level] = []  # the charts around the present one, outermost first
         track, codes = frame.track, frame.track.codes
-        if place is not None:
+        if isinstance(place, Begun):
+            place = level.stand(place)
+        elif place is not None:
             level = reenter(self, level, outer, place, answer)
         try:
             while True:  # once for each chart that is entered or come back to
@@ -364,9 +365,11 @@ class Execution(Watch):
                 codes.extend(around.taken.code("leave", word) for around in reversed(outer))
             raise
 
-    def _go_on(self, level: Level, place: Place, answer: Any) -> Steps:
+    def _go_on(self, level: Level, place: Place | Begun, answer: Any) -> Steps:
         """Go on with a stage that waited; give its plan, and how it ended where it has."""
         taken, frame = level.taken, level.frame
+        if isinstance(place, Begun):
+            return taken, None
         if place.kind == "branches":
             return taken, (yield from go_on_branches(self, taken, frame, place.pending, answer))
         frame.track.add(taken.code("resume"), answer)
@@ -382,6 +385,10 @@ class Execution(Watch):
         stage, kind = plan.stage, plan.stage.__class__
         if kind is FanOutStage:
             return (yield from run_fan_out(self, plan, stage, frame))
+        if kind is JudgeEachStage:
+            from runbook_nb.chart.judged_rows import run_judge_each
+
+            return (yield from run_judge_each(self, plan, stage, frame))
         if kind is ForkStage:
             return (yield from run_fork(self, plan, stage, frame))
         if kind is SelectorStage:
@@ -450,8 +457,12 @@ class Execution(Watch):
         """
         scope: Scope | None = None
         start = len(frame.track.codes)
+        begun = frame.begun
         try:
-            if plan.plain and self.untimed:
+            if begun is not None:
+                frame.begun, scope, start = None, begun.scope, begun.start
+                value = yield from self.settled(plan, begun.outcome(), scope)
+            elif plan.plain and self.untimed:
                 scope = Scope(frame, plan)
                 value = fn(scope)
                 if value is not None or scope.stopped is not None:

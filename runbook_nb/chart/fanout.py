@@ -22,6 +22,7 @@ from runbook_nb.chart.model import (
     Chart,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     Stage,
     branches_of,
     inner_chart,
@@ -29,6 +30,7 @@ from runbook_nb.chart.model import (
 from runbook_nb.chart.plan import ChartPlan, StagePlan, plan_alone, plan_chart
 from runbook_nb.chart.resume import misplaced
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
+from runbook_nb.chart.straight import Begun, Straight, straight_through
 from runbook_nb.errors import ChartError, LimitReached
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
 from runbook_nb.record.places import Place
@@ -60,7 +62,7 @@ def run_fan_out(execution: Execution, plan: StagePlan, stage: FanOutStage, frame
             into=stage.into,
             subject=stage.subject,
         )
-        yield from _Items(execution, plan, fan, frame).run()
+        yield from FanOutBranches(execution, plan, fan, frame).run()
     except BaseException as error:
         _failed(execution, error, plan, frame)
         raise
@@ -112,7 +114,7 @@ def go_on_branches(
         )
     branches: _Branches
     if isinstance(stage, FanOutStage):
-        branches = _Items(execution, plan, fan, frame)
+        branches = FanOutBranches(execution, plan, fan, frame)
     else:
         branches = _Children(execution, plan, fan, frame)
     try:
@@ -138,8 +140,13 @@ def _last_fan(execution: Execution, plan: StagePlan, frame: Frame) -> FanOut:
 
 
 def _fan_of(
-    execution: Execution, plan: StagePlan, frame: Frame, items: Sequence[Any], **facts: Any
-) -> FanOut:
+    execution: Execution,
+    plan: StagePlan,
+    frame: Frame,
+    items: Sequence[Any],
+    made: type[FanOut] = FanOut,
+    **facts: Any,
+) -> Any:
     if frame.nested >= MAX_NESTING:
         raise LimitReached(
             f"{plan.ref.kind.replace('_', '-')} {plan.ref.name!r} lies inside {MAX_NESTING} "
@@ -150,7 +157,7 @@ def _fan_of(
         )
     track = frame.track
     base = 0 if frame.around is None else frame.around[1].base(frame.around[2])
-    fan = FanOut(
+    fan = made(
         execution.log,
         plan.ref,
         items,
@@ -238,10 +245,10 @@ def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
     writers: dict[str, Any] = {} if fan.into is None else {fan.into: "into"}
     written: dict[str, Any] = {}
     for index, shape in fan.begun():
-        if fan.statuses[index] != OK:
+        if fan.status_number(index) != OK:
             continue
         facts = facts_of(fan.log, shape)
-        state = state_after(facts, fan.values, fan.offsets[index])
+        state = state_after(facts, *fan.part(index))
         touched = {event.code.key for event in facts.changes}
         gone = [key for key in frame.state if key in touched and key not in state]
         for key, value in [*state.items(), *((key, MISSING) for key in gone)]:
@@ -272,6 +279,9 @@ def _merge_keys(plan: StagePlan, frame: Frame, fan: FanOut) -> None:
 class _Branches:
     """The branches of one execution of a fan-out, a fork or a selector."""
 
+    #: What a branch is told of as its index, less where it stands here: a part begins later.
+    first = 0
+
     def __init__(
         self,
         execution: Execution,
@@ -299,15 +309,28 @@ class _Branches:
         """Give the frame of one branch, as it begins."""
         raise NotImplementedError
 
+    def straight(self) -> Straight | None:
+        """Give what runs branches straight through, where that can be."""
+        return None
+
     def run(self) -> Steps:
         """Run every branch up to the cap; then ask what the first of them asks, if any does."""
         count = min(len(self.fan), self.fan.cap)
-        for index in range(count):
-            branch = self.branch(index)
+        straight, index = self.straight(), 0
+        while index < count:
+            begun = None
+            if straight is not None:
+                index, begun = straight.run(index, min(count, index - index % BREATH + BREATH))
+                if begun is None:
+                    if index % BREATH == 0:
+                        yield None
+                    continue
+            branch = self.branch(index, begun)
             awaitable = next(branch, _DONE)
-            while awaitable is None:  # a fan-out inside lets others run; so does this one
+            # A fan-out inside lets others run, or waits for its workers: so does this one.
+            while awaitable is not _DONE and (awaitable is None or hasattr(awaitable, "in_turn")):
                 try:
-                    yield None
+                    yield awaitable
                 except BaseException as error:
                     awaitable = branch.throw(error)
                 else:
@@ -315,7 +338,8 @@ class _Branches:
             if awaitable is not _DONE:
                 yield self.share(range(index + 1, count), branch, awaitable)
                 break
-            if index % BREATH == BREATH - 1:
+            index += 1
+            if index % BREATH == 0:
                 yield None
         self.ask()
 
@@ -394,14 +418,18 @@ class _Branches:
             self.execution.place = place  # those that were ended with it had places of their own
             raise first
 
-    def branch(self, index: int, place: Place | None = None, answer: Any = None) -> Steps:
+    def branch(self, index: int, place: Place | Begun | None = None, answer: Any = None) -> Steps:
         """Run one branch and file it; only what ends the run, or fail-fast, leaves here."""
         execution, fan = self.execution, self.fan
-        track = Track() if place is None else fan.reopen(index)
+        begun = place if isinstance(place, Begun) else None
+        if begun is not None:
+            track = begun.frame.track
+        else:
+            track = Track() if place is None else fan.reopen(index)
         try:
             plan = self.chart or self.chart_for(index, track)
-            frame = self.frame_for(index, track, plan)
-            if place is not None:
+            frame = self.frame_for(index, track, plan) if begun is None else begun.frame
+            if place is not None and begun is None:
                 state, _ = replayed(
                     fan.log, track.codes, track.values, plan.stages[0].ref.path, frame.base
                 )
@@ -417,11 +445,11 @@ class _Branches:
             else:
                 self.close(index, track, NOT_REACHED, why_not_reached(ending))
             if isinstance(error, InterruptSignal):
-                self._left(error, index)
+                self.left(error, index)
                 self.waiting[index] = (error, execution.place)
                 return
             if self.fail_fast or ending is not None:
-                self._left(error, index)
+                self.left(error, index)
                 raise
             return
         if self.looping:
@@ -429,15 +457,19 @@ class _Branches:
         else:
             fan.close(index, track, OK)
 
-    def _left(self, error: BaseException, index: int) -> None:
-        segment = f"{self.fan.stage.key}~{index}/" if self.fan.is_fan_out else ""
-        self.execution.left_branch(error, segment, self.fan.base(index))
+    def left(self, error: BaseException, index: int) -> None:
+        """Note that an error leaves a branch."""
+        self.execution.left_branch(error, self.fan.path("", index), self.fan.base(index))
 
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """File a branch that ended."""
         self.fan.close(index, track, status, note)
         if self.looping:
-            note_visit(self.execution.visits, self.fan, index, self.frame.prefix)
+            self.visited(index)
+
+    def visited(self, index: int) -> None:
+        """Note that a branch ended, where the chart may go back and run it again."""
+        note_visit(self.execution.visits, self.fan, index, self.frame.prefix)
 
     def keep(self, output: Any, last: StagePlan, track: Track) -> None:
         """File what a branch gave."""
@@ -449,7 +481,7 @@ class _Branches:
         track.add(self.plan.code("result"), output)
 
 
-class _Items(_Branches):
+class FanOutBranches(_Branches):
     """The branches of a fan-out: each item runs through a chart in a state of its own."""
 
     def __init__(self, execution: Execution, plan: StagePlan, fan: FanOut, frame: Frame) -> None:
@@ -461,8 +493,24 @@ class _Items(_Branches):
         built = stage.branch if isinstance(stage.branch, Chart) else None
         self.chart = None if built is None else plan_chart(built, execution.log)
 
+    def run(self) -> Steps:
+        """Run every branch up to the cap, on the workers of the run's engine where it has one."""
+        engine = self.execution.engine
+        if engine is None or isinstance(self.stage, JudgeEachStage):
+            yield from super().run()
+            return
+        from runbook_nb.chart.spreading import Spread
+
+        yield Spread(self, engine)
+        self.ask()
+
+    def straight(self) -> Straight | None:
+        """Give what runs branches straight through, if they begin that way."""
+        return straight_through(self)
+
     def frame_for(self, index: int, track: Track, plan: ChartPlan) -> Frame:
-        args = FrozenDict(item=self.fan.items[index], index=index)
+        """Begin in an empty state, with the item as the input."""
+        args = FrozenDict(item=self.fan.items[index], index=self.first + index)
         frame = Frame(track, {}, args, self.path, (self.frame, self.fan, index))
         frame.loopy = plan.loops
         return frame
@@ -470,7 +518,8 @@ class _Items(_Branches):
     def chart_for(self, index: int, track: Track) -> ChartPlan:
         """Have the factory make the chart of one item."""
         try:
-            chart = self.stage.branch(self.fan.items[index], index)  # type: ignore[operator]
+            place = self.first + index
+            chart = self.stage.branch(self.fan.items[index], place)  # type: ignore[operator]
             if not isinstance(chart, Chart):
                 if hasattr(chart, "__await__") and hasattr(chart, "close"):
                     chart.close()  # else it warns that nobody awaited it

@@ -15,6 +15,7 @@ from runbook_nb.chart.model import (
     DeciderStage,
     FanOutStage,
     ForkStage,
+    JudgeEachStage,
     PausableStage,
     SelectorStage,
     Stage,
@@ -44,6 +45,7 @@ def kind_of(stage: Stage) -> NodeKind:
         SelectorStage: "selector",
         ForkStage: "fork",
         FanOutStage: "fan_out",
+        JudgeEachStage: "fan_out",
         SubchartStage: "subchart",
         PausableStage: "pausable",
         StreamingStage: "streaming",
@@ -187,8 +189,10 @@ def _detail(stage: Stage) -> dict[str, Any]:
     rules = rules_of(stage)
     if rules is not None and not rules.is_bare:
         detail["rules"] = f"{rules.name} {rules.version}"
+    into = stage.into if isinstance(stage, FanOutStage | ForkStage) else None
+    if into is not None:
+        detail["into"] = into
     if isinstance(stage, FanOutStage):
-        detail["into"] = stage.into
         detail["cap"] = stage.max_branches
         detail["max_concurrency"] = stage.max_concurrency
         if stage.subject is not None:
@@ -202,8 +206,6 @@ def _detail(stage: Stage) -> dict[str, Any]:
             if isinstance(mapped, Mapping):
                 detail[name] = dict(mapped)
     elif isinstance(stage, ForkStage):
-        if stage.into is not None:
-            detail["into"] = stage.into
         if stage.merge is not None:
             detail["merge"] = stage.merge if isinstance(stage.merge, str) else "function"
     elif isinstance(stage, StreamingStage):

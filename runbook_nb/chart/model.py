@@ -15,7 +15,8 @@ from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted
 from runbook_nb._view import Card
-from runbook_nb.errors import ChartError
+from runbook_nb.chart.limits import Limits as Limits  # noqa: PLC0414 - named here too
+from runbook_nb.chart.limits import Retry as Retry  # noqa: PLC0414 - likewise
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
@@ -34,92 +35,6 @@ MAX_NESTING: Final = 50
 
 #: A stage's function: takes the scope, returns a value or an awaitable.
 StageFunction = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """How often a stage is tried, and when again.
-
-    Attributes
-    ----------
-    attempts : int
-        Total number of runs, at least 1.
-    backoff : float or callable
-        Seconds to wait before the next attempt, or a function of the number of failed attempts.
-    on : tuple of exception types, or callable
-        Which errors are worth another attempt. Cancellation, limits and pauses never are.
-
-    Examples
-    --------
-    >>> Retry(3, backoff=0.5, on=(TimeoutError,)).attempts
-    3
-    """
-
-    attempts: int
-    backoff: float | Callable[[int], float] = 0.0
-    on: tuple[type[Exception], ...] | Callable[[Exception], bool] = (Exception,)
-
-    def __post_init__(self) -> None:
-        if type(self.attempts) is not int or self.attempts < 1:
-            raise ChartError(
-                f"Retry(attempts={self.attempts!r}) is not a whole number from 1",
-                where="retry.attempts",
-                fix="attempts counts every run of the stage, the first included",
-            )
-        backoff: Any = self.backoff
-        if not callable(backoff) and not (
-            isinstance(backoff, int | float) and 0 <= backoff < float("inf")
-        ):
-            raise ChartError(
-                f"Retry(backoff={self.backoff!r}) is neither seconds nor a function",
-                where="retry.backoff",
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a run may use.
-
-    Limits act between stages, and end an awaited stage in the middle; the error names the stage
-    that was running. They count anew when a paused run goes on.
-
-    Attributes
-    ----------
-    seconds : float or None
-        For the whole run.
-    stage_seconds : float or None
-        For one execution of one stage.
-    loops : int
-        How often the run may go back to one and the same stage. 1000 is upstream's number.
-    depth : int
-        How many charts may lie inside one another. 500 is upstream's number.
-
-    Examples
-    --------
-    >>> Limits(seconds=30).seconds
-    30
-    """
-
-    seconds: float | None = None
-    stage_seconds: float | None = None
-    loops: int = 1000
-    depth: int = 500
-
-    def __post_init__(self) -> None:
-        for name in ("loops", "depth"):
-            number: Any = getattr(self, name)
-            if type(number) is not int or number < 1:
-                raise ChartError(
-                    f"Limits({name}={number!r}) is not a whole number from 1", where=name
-                )
-        for name in ("seconds", "stage_seconds"):
-            value: Any = getattr(self, name)
-            if value is not None and not (
-                isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-            ):
-                raise ChartError(
-                    f"Limits({name}={value!r}) is not a positive number of seconds", where=name
-                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +159,16 @@ class FanOutStage(Stage):
     fail_fast: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeEachStage(FanOutStage):
+    """A fan-out whose items are rows, each judged by one rule set in a chart of its own.
+
+    What runs it may judge the rows by columns.
+    """
+
+    rules: RuleSet
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Chart(Immutable, Renderable):
     """A built procedure.
@@ -306,6 +231,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Run the chart once.
 
@@ -323,8 +249,11 @@ class Chart(Immutable, Renderable):
         signal : Stop, optional
             Ends the run from outside when set.
         on_stream : callable, optional
-            Hears each `StreamEvent` of the streaming stages, as it happens and unredacted. What
-            it raises is logged and changes nothing.
+            Hears each `StreamEvent`, as it happens and unredacted. What it raises is logged.
+        engine : str, Executor or Client, optional
+            Where the branches of fan-outs run: ``"inline"``, one after another in place, unless
+            given; ``"threads"``; ``"processes"``; any ``concurrent.futures`` executor; the client
+            of a dask cluster. The record is the same everywhere.
 
         Returns
         -------
@@ -358,6 +287,7 @@ class Chart(Immutable, Renderable):
             redact=redact,
             signal=signal,
             on_stream=on_stream,
+            engine=engine,
         )
 
     def run_sync(
@@ -369,6 +299,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Run the chart from synchronous code, also inside a running event loop; see `run`."""
         from runbook_nb._sync import run_sync
@@ -381,6 +312,7 @@ class Chart(Immutable, Renderable):
                 redact=redact,
                 signal=signal,
                 on_stream=on_stream,
+                engine=engine,
             )
         )
 
@@ -393,6 +325,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Go on with a run that paused, in this process or another.
 
@@ -402,7 +335,7 @@ class Chart(Immutable, Renderable):
             ``run.checkpoint`` of the paused run, also after a trip through JSON.
         answer : object
             The answer to its question, as plain data.
-        limits, redact, signal, on_stream
+        limits, redact, signal, on_stream, engine
             As for `run`; a checkpoint carries none of them.
 
         Returns
@@ -434,6 +367,7 @@ class Chart(Immutable, Renderable):
             redact=redact,
             signal=signal,
             on_stream=on_stream,
+            engine=engine,
         )
 
     def resume_sync(
@@ -445,6 +379,7 @@ class Chart(Immutable, Renderable):
         redact: Redact | Mapping[str, Any] | None = None,
         signal: Stop | None = None,
         on_stream: Callable[[StreamEvent], Any] | None = None,
+        engine: Any = None,
     ) -> Run:
         """Go on with a paused run from synchronous code; see `resume`."""
         from runbook_nb._sync import run_sync
@@ -457,6 +392,7 @@ class Chart(Immutable, Renderable):
                 redact=redact,
                 signal=signal,
                 on_stream=on_stream,
+                engine=engine,
             )
         )
 

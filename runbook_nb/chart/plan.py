@@ -70,12 +70,15 @@ class StagePlan:
         "form",
         "has_functions",
         "judged",
+        "judging",
+        "layouts",
         "loop_to",
         "plain",
         "read_codes",
         "ref",
         "stage",
         "stage_code",
+        "ways",
         "write_codes",
     )
 
@@ -101,6 +104,8 @@ class StagePlan:
         self.args_code = log.number(Code("args", self.ref))
         self.read_codes = _KeyCodes(log, self.ref, "read")
         self.write_codes = _KeyCodes(log, self.ref, "write")
+        #: The keys of a mapping written whole -> the codes of those writes.
+        self.layouts: dict[tuple[Any, ...], tuple[int, ...]] = {}
         self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
         #: What is done with it, as `run_chart` tells stages apart.
         self.form = _FORMS.get(type(stage), 0)
@@ -109,6 +114,9 @@ class StagePlan:
         #: Decision path -> the codes a decision by it appends: its reads, then itself.
         self.decisions: dict[Any, tuple[int, ...]] = {}
         self.judged: dict[Any, int] = {}
+        #: The compiled rules of a decider, and where its decisions lead, as `straight` keeps them.
+        self.judging: Any = None
+        self.ways: dict[Any, Any] = {}
         self.branches = {
             one.route: StagePlan(one.stage, log, chart, path, one) for one in branches_of(stage)
         }

@@ -20,6 +20,7 @@ from runbook_nb.record.shapes import STATE_CODES, replayed, replayed_levels
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
+    from runbook_nb.chart.straight import Begun
 
 
 class Level:
@@ -51,6 +52,14 @@ class Level:
         self.route: str | None = None
         self.asks = False
         self.answering: Callable[..., Any] | None = None
+
+    def stand(self, begun: Begun) -> Begun | None:
+        """Stand where a branch was handed over; give that, where a stage has begun."""
+        self.at, self.route = begun.at, begun.route
+        if begun.taken is None:
+            return None
+        self.taken = begun.taken
+        return begun
 
 
 def question_of(value: Any, plan: StagePlan) -> InterruptSignal:

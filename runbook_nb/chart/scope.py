@@ -8,7 +8,7 @@ recorded state behind the log's back. When the stage ends its scope closes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from runbook_nb._frozen import (
     ATOMS,
@@ -33,6 +33,7 @@ from runbook_nb.errors import (
 
 if TYPE_CHECKING:
     from runbook_nb.chart.plan import StagePlan
+    from runbook_nb.chart.straight import Begun
     from runbook_nb.chart.streaming import Stream
     from runbook_nb.record.log import FanOut, Track
 
@@ -79,6 +80,9 @@ class _Closed(dict[str, Any]):
     get = pop = append = extend = _refuse
 
 
+#: How many layouts of mappings written whole a stage keeps the codes of.
+_MOST_LAYOUTS: Final = 64
+
 #: Stands for the state, the codes and the values alike.
 _CLOSED: Any = _Closed()
 
@@ -104,6 +108,8 @@ class Frame:
         may grow as it is. Whoever takes the whole state elsewhere empties it.
     answers : tuple or None
         Answers for the stage that goes on after a pause.
+    begun : Begun or None
+        What the function of the present stage came to, where it was called elsewhere.
     loops : dict or None
         How often the chart went back to each stage.
     mounts : int
@@ -117,6 +123,7 @@ class Frame:
         "args",
         "around",
         "base",
+        "begun",
         "growing",
         "inherited",
         "loops",
@@ -145,6 +152,7 @@ class Frame:
         self.base: Mapping[str, Any] | None = None
         self.inherited: set[str] | None = None
         self.answers: tuple[Any, ...] | None = None
+        self.begun: Begun | None = None
         self.loops: dict[str, int] | None = None
         self.mounts = 0
         self.loopy = False
@@ -331,6 +339,12 @@ class Scope(Mapping[str, Any]):
         if secret:
             # Marked first: a value that cannot be recorded is told of in an error.
             self._codes.append(self._plan.code("secret", key))
+        if value.__class__ in ATOMS and not self._growing and not self._inherited:
+            # The same as below, a call less: it is what small stages do.
+            self._codes.append(self._plan.write_codes[key])
+            self._values.append(value)
+            self._data[key] = value
+            return
         self[key] = value
 
     def update(self, values: Mapping[str, Any]) -> None:
@@ -347,8 +361,28 @@ class Scope(Mapping[str, Any]):
                 where=self._plan.ref.id,
                 fix='write scope["key"] = value for a single value',
             )
+        if values and not self._growing and not self._inherited:
+            cls = values.__class__
+            if cls is FrozenDict or (cls is dict and ATOMS.issuperset(map(type, values.values()))):
+                keys = tuple(values)
+                codes = self._plan.layouts.get(keys) or self._layout(keys)
+                if codes is not None:
+                    self._codes.extend(codes)
+                    self._values.extend(values.values())
+                    self._data.update(values)
+                    return
         for key, value in values.items():
             self[key] = value
+
+    def _layout(self, keys: tuple[Any, ...]) -> tuple[int, ...] | None:
+        """Give the codes of writing these keys, the same as key by key; None where they are not."""
+        plan = self._plan
+        if not all(key.__class__ is str for key in keys):
+            return None
+        codes = tuple([plan.write_codes[key] for key in keys])
+        if len(plan.layouts) < _MOST_LAYOUTS:
+            plan.layouts[keys] = codes
+        return codes
 
     def merge(self, key: str, partial: Mapping[str, Any]) -> None:
         """Merge a partial mapping into a key: nested mappings key by key, the rest replaced."""

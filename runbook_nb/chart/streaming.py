@@ -62,9 +62,14 @@ class Stream:
         }
 
     def _tell(self, event: StreamEvent) -> None:
-        if self.listener is None:
-            return
-        try:
-            self.listener(event)
-        except Exception:  # a listener never affects what it listens to
-            _log.warning("a listener of stream %r failed", self.name, exc_info=True)
+        tell(self.listener, event)
+
+
+def tell(listener: Callable[[StreamEvent], Any] | None, event: StreamEvent) -> None:
+    """Tell whoever listens; a listener never affects what it listens to."""
+    if listener is None:
+        return
+    try:
+        listener(event)
+    except Exception:
+        _log.warning("a listener of stream %r failed", event.stream, exc_info=True)

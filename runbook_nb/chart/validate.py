@@ -18,6 +18,7 @@ from runbook_nb.chart.model import (
     FanOutStage,
     ForkStage,
     FunctionStage,
+    JudgeEachStage,
     PausableStage,
     Retry,
     SelectorStage,
@@ -412,7 +413,8 @@ def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
         yield Problem(
             message="items is a generator", where=where, fix="return a list instead of yielding"
         )
-    if not isinstance(branch, Chart) and not callable(branch):
+    judges = isinstance(stage, JudgeEachStage)  # what is wrong with its rules is known already
+    if not isinstance(branch, Chart) and not callable(branch) and not judges:
         fix = "call .build() on it" if hasattr(branch, "build") else "pass a built chart"
         yield Problem(
             message=f"branch is {type(branch).__name__}, neither a built chart nor a function",
@@ -433,7 +435,7 @@ def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:
                 where=where,
                 fix=f"write {name}=50",
             )
-    if not is_text(stage.into):
+    if not is_text(stage.into) and not (judges and stage.into is None):
         yield Problem(
             message=f"into is {stage.into!r}, not a state key",
             where=where,

@@ -79,8 +79,9 @@ class Watch:
         forget: list[Callable[[], Any]] = []
         if self.signal is not None and not self.signal.is_set():
             forget.append(self.signal.on_set(lambda: loop.call_soon_threadsafe(stop, "signal")))
-        if self.limits.seconds is not None:
-            forget.append(loop.call_later(self.limits.seconds, stop, "seconds").cancel)
+        if self._deadline is not None:
+            left = max(self._deadline - self.options.timer(), 0.0)
+            forget.append(loop.call_later(left, stop, "seconds").cancel)
         try:
             return await drive(steps)
         except asyncio.CancelledError as error:
@@ -98,6 +99,18 @@ class Watch:
             if fired and task is not None:
                 task.uncancel()
 
+    @property
+    def seconds_left(self) -> float | None:
+        """What is left of the time for the whole run; None where there is no limit."""
+        return None if self._deadline is None else self._deadline - self.options.timer()
+
+    def end_after(self, seconds: float | None) -> None:
+        """End when so many seconds have passed from now on, as a part of a run that began before.
+
+        What is said of the limit is what it is for the whole.
+        """
+        self._deadline = None if seconds is None else self.options.timer() + seconds
+
     def interrupt(self) -> None:
         """End the run before its next stage; called by another thread."""
         self._interrupted = True
@@ -110,6 +123,13 @@ class Watch:
             self.end_between(error, plan, track, when)
             raise error
         self._running = plan.ref.name
+
+    def goes_on(self, plan: StagePlan) -> bool:
+        """Say whether `check` would let the run go on to a stage, and note it when it does."""
+        if self.asked_to_end(plan, "before") is not None:
+            return False
+        self._running = plan.ref.name
+        return True
 
     def end_between(
         self, error: BaseException, plan: StagePlan, track: Track, when: str = "before"

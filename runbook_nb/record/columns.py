@@ -7,10 +7,10 @@ both walk a log in this order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from runbook_nb.record.log import Code, FanOut, Log
+from runbook_nb.record.log import Code, FanOut, Log, Track
 
 
 class Column(NamedTuple):
@@ -22,13 +22,31 @@ class Column(NamedTuple):
         What recorded them.
     part : int
         Which value of the code.
-    places : list of int
-        Where they stand, in the order of the record.
+    places : sequence of int
+        In a track, where they stand; in a fan-out, the branches they are of. In the order of the
+        record.
+    at : int
+        In a fan-out, where they stand in each of the branches, from the beginning of its values.
     """
 
     code: Code
     part: int
-    places: list[int]
+    places: Sequence[int]
+    at: int = 0
+
+    def held_in(self, track: Track | FanOut) -> Sequence[Any]:
+        """Give the values themselves, out of the track or the fan-out the column is of."""
+        if isinstance(track, Track):
+            return [track.values[place] for place in self.places]
+        return track.column(self.at, self.places)
+
+    def put_into(self, track: Track | FanOut, values: Iterable[Any]) -> None:
+        """Put other values in their places."""
+        if isinstance(track, Track):
+            for place, value in zip(self.places, values, strict=True):
+                track.values[place] = value
+        else:
+            track.put(self.at, self.places, values)
 
 
 def root_columns(log: Log, codes: Sequence[int]) -> Iterator[Column]:
@@ -57,15 +75,11 @@ def root_columns(log: Log, codes: Sequence[int]) -> Iterator[Column]:
 
 def fan_columns(log: Log, fan: FanOut) -> Iterator[Column]:
     """Yield the columns of the branches of a fan-out, shape by shape in order of first branch."""
-    starts: dict[int, list[int]] = {}
-    for index, number in enumerate(fan.shapes):
-        if number >= 0:
-            starts.setdefault(number, []).append(fan.offsets[index])
-    for number, places in starts.items():
+    for number, indices in fan.of_shapes().items():
         at = 0
         for place in log.shapes[number].codes:
             code = log.codes[place]
             width = log.width(code)
             for part in range(width):
-                yield Column(code, part, [start + at + part for start in places])
+                yield Column(code, part, indices, at + part)
             at += width

@@ -97,12 +97,12 @@ def recorded_in(log: Log) -> Iterator[Held]:
             yield from _values_in(log, track.codes, track.values, 0, tracks)
             continue
         if track.is_fan_out:
-            for item in track.items:
+            for item in map(track.item, range(len(track))):
                 yield Held("items", {"item": item})
                 if isinstance(item, Mapping):
                     yield Held("items", item, derived=True)
         for index, shape in track.begun():
-            yield from _values_in(log, shape.codes, track.values, track.offsets[index], tracks)
+            yield from _values_in(log, shape.codes, *track.part(index), tracks)
 
 
 def _values_in(

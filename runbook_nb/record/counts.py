@@ -6,7 +6,6 @@ run can stop. Every number a reader sees about a fan-out comes from here.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,12 +73,8 @@ class FanOutCounts(Immutable):
 
 def count_fan_out(fan: FanOut) -> FanOutCounts:
     """Count how the items of a fan-out ended."""
-    statuses = fan.statuses
-    shapes = Counter(
-        number
-        for number, status in zip(fan.shapes, statuses, strict=True)
-        if status == OK and number >= 0
-    )
+    counts = fan.alike_counts()
+    shapes = {number: times for (number, status), times in counts.items() if status == OK}
     by_branch: dict[str, int] = {}
     decided = 0
     for number, times in shapes.items():
@@ -89,15 +84,15 @@ def count_fan_out(fan: FanOut) -> FanOutCounts:
         decided += times
         route = facts.route or ""
         by_branch[route] = by_branch.get(route, 0) + times
-    ok = statuses.count(OK)
+    ok = fan.status_count(OK)
     cap = min(fan.cap, len(fan))
     return FanOutCounts(
         stage_id=fan.stage.id,
         stage_name=fan.stage.name,
         items=len(fan),
         ok=ok,
-        failed=statuses.count(FAILED),
-        not_reached=statuses.count(NOT_REACHED),
+        failed=fan.status_count(FAILED),
+        not_reached=fan.status_count(NOT_REACHED),
         past_cap=len(fan) - cap,
         decided=decided,
         undecided=ok - decided,

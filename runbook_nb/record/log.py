@@ -11,12 +11,38 @@ with the number of branches. Rows, ids, sentences, commits and state are views m
 from __future__ import annotations
 
 import threading
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from runbook_nb.record.tracks import (
+    FAILED,
+    FORMS,
+    NOT_REACHED,
+    OK,
+    STATUS_WORDS,
+    FanOut,
+    Track,
+)
+
 if TYPE_CHECKING:
     from runbook_nb.rules.evaluate import DecisionPath
+
+__all__ = [
+    "FAILED",
+    "FORMS",
+    "NOT_REACHED",
+    "OK",
+    "ROW_TYPES",
+    "STATUS_WORDS",
+    "WIDTHS",
+    "Code",
+    "Event",
+    "FanOut",
+    "Log",
+    "Shape",
+    "StageRef",
+    "Track",
+]
 
 
 class StageRef(NamedTuple):
@@ -125,175 +151,6 @@ class Shape:
         self.codes = codes
 
 
-class Track:
-    """One sequence of codes with its values, open for appending while its chart runs."""
-
-    __slots__ = ("codes", "counted", "values")
-
-    def __init__(self) -> None:
-        self.codes: list[int] = []
-        self.values: list[Any] = []
-        #: How many codes were looked through for executed stages, and how many there were.
-        self.counted = (0, 0)
-
-    def add(self, code: int, *values: Any) -> None:
-        """Append one code with the values that go with it."""
-        self.codes.append(code)
-        self.values.extend(values)
-
-
-NOT_REACHED: Final = 0
-OK: Final = 1
-FAILED: Final = 2
-STATUS_WORDS: Final = ("not_reached", "ok", "failed")
-
-#: What branches are of: the items of a fan-out, the children of a fork, what was selected.
-FORMS: Final = ("fan_out", "fork", "selection")
-
-
-class FanOut:
-    """The branches of one execution of a fan-out, in item order.
-
-    The branches of a fork, and those a selector selected, are kept the same way; their items are
-    the words of the branches.
-
-    Attributes
-    ----------
-    stage : StageRef
-        The fan-out stage.
-    items : sequence
-        Every item, those past the cap included.
-    cap : int
-        How many of them could be judged.
-    into, subject : str or None
-        State key the slots went to; key of an item that names its subject.
-    execution : int
-        Which executed stage of its track it is, counted as in that stage's id.
-    form : str
-        One of `FORMS`.
-    bases : array of int or None
-        Where the executions of each branch begin to count: on a later visit in a loop they go on
-        from the visit before.
-    statuses : bytearray
-        One of `NOT_REACHED`, `OK`, `FAILED` per item.
-    """
-
-    __slots__ = (
-        "bases",
-        "cap",
-        "execution",
-        "form",
-        "into",
-        "items",
-        "log",
-        "notes",
-        "offsets",
-        "shapes",
-        "stage",
-        "statuses",
-        "subject",
-        "values",
-    )
-
-    def __init__(
-        self,
-        log: Log,
-        stage: StageRef,
-        items: Sequence[Any],
-        *,
-        cap: int,
-        into: str | None,
-        subject: str | None = None,
-        execution: int = 0,
-        form: str = "fan_out",
-        bases: array[int] | None = None,
-    ) -> None:
-        self.form = form
-        self.bases = bases
-        self.execution = execution
-        self.log = log
-        self.stage = stage
-        self.items = items
-        self.cap = cap
-        self.into = into
-        self.subject = subject
-        self.statuses = bytearray(len(items))
-        self.shapes = array("i", [-1]) * len(items)
-        self.offsets = array("q", [0]) * len(items)
-        self.values: list[Any] = []
-        #: Why a branch has no value of its own, where its track does not say it (index -> text).
-        self.notes: dict[int, str] = {}
-
-    def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
-        """File a branch that ended, under its item's index."""
-        self.shapes[index] = self.log.shape_number(tuple(track.codes))
-        self.offsets[index] = len(self.values)
-        self.values.extend(track.values)
-        self.statuses[index] = status
-        if note is not None:
-            self.notes[index] = note
-
-    def reopen(self, index: int) -> Track:
-        """Take a branch that paused out again, to go on with it."""
-        track = Track()
-        shape = self.shape(index)
-        if shape is not None:
-            start = self.offsets[index]
-            track.codes.extend(shape.codes)
-            track.values.extend(self.values[start : start + self.log.width_of(shape.codes)])
-        self.notes.pop(index, None)
-        return track
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @property
-    def is_fan_out(self) -> bool:
-        """Whether its branches are of items, each in a chart of its own."""
-        return self.form == "fan_out"
-
-    def base(self, index: int) -> int:
-        """Give the number that the executions of a branch begin with."""
-        return 0 if self.bases is None else self.bases[index]
-
-    def path(self, prefix: str, index: int) -> str:
-        """Give the path that the ids inside a branch begin with.
-
-        The children of a fork are stages of the chart the fork is in, so they add nothing to it.
-        """
-        return f"{prefix}{self.stage.key}~{index}/" if self.is_fan_out else prefix
-
-    def template(self, prefix: str) -> str:
-        """Give what the structure's keys inside a branch begin with."""
-        return f"{prefix}{self.stage.key}/" if self.is_fan_out else prefix
-
-    def shape(self, index: int) -> Shape | None:
-        """Give the shape of a branch, or None when it never began."""
-        number = self.shapes[index]
-        return None if number < 0 else self.log.shapes[number]
-
-    def status(self, index: int) -> str:
-        """Give the status word of a branch."""
-        return STATUS_WORDS[self.statuses[index]]
-
-    def subject_of(self, index: int) -> Any:
-        """Give the value that names an item, or None.
-
-        That is what stands under its subject key, or the item itself when it is a plain value.
-        """
-        item = self.items[index]
-        if isinstance(item, dict):
-            return item.get(self.subject) if self.subject is not None else None
-        return item if isinstance(item, str | int | float) else None
-
-    def begun(self) -> Iterator[tuple[int, Shape]]:
-        """Yield index and shape of every branch that began, in item order."""
-        shapes = self.log.shapes
-        for index, number in enumerate(self.shapes):
-            if number >= 0:
-                yield index, shapes[number]
-
-
 class Event(NamedTuple):
     """A code met while walking a track: its value position and which execution it belongs to.
 
@@ -324,11 +181,11 @@ class Log:
         "_lock",
         "_numbers",
         "_paths",
-        "_shape_numbers",
         "_specs",
         "_stages",
         "codes",
         "root",
+        "shape_numbers",
         "shapes",
         "taken_back",
     )
@@ -340,7 +197,7 @@ class Log:
         self._specs: list[tuple[Code, int, int, int]] = []
         self._stages: dict[StageRef, int] = {}
         self.shapes: list[Shape] = []
-        self._shape_numbers: dict[tuple[int, ...], int] = {}
+        self.shape_numbers: dict[tuple[int, ...], int] = {}
         self.root = Track()
         #: What stages wrote that was taken back, by key: no longer part of the record, and still
         #: something that a text on it may quote.
@@ -382,19 +239,19 @@ class Log:
 
     def shape_number(self, codes: tuple[int, ...]) -> int:
         """Intern a sequence of codes."""
-        found = self._shape_numbers.get(codes)
+        found = self.shape_numbers.get(codes)
         if found is None:
             with self._lock:
-                found = self._shape_numbers.get(codes)
+                found = self.shape_numbers.get(codes)
                 if found is None:
                     found = len(self.shapes)
                     self.shapes.append(Shape(found, codes))
-                    self._shape_numbers[codes] = found
+                    self.shape_numbers[codes] = found
         return found
 
     def width(self, code: Code) -> int:
         """Say how many values go with a code."""
-        return len(code.path.codes) if code.path is not None else WIDTHS[code.kind]
+        return width_of(code)
 
     def events(self, codes: Sequence[int]) -> Iterator[Event]:
         """Walk a sequence of codes.
@@ -503,8 +360,12 @@ class Log:
                     yield fan
                 else:
                     for index, shape in fan.begun():
-                        start = fan.offsets[index]
-                        yield from self._fan_outs_in(shape.codes, fan.values, start, fanning)
+                        yield from self._fan_outs_in(shape.codes, *fan.part(index), fanning)
+
+
+def width_of(code: Code) -> int:
+    """Say how many values go with a code."""
+    return len(code.path.codes) if code.path is not None else WIDTHS[code.kind]
 
 
 def _path_key(path: DecisionPath) -> Any:

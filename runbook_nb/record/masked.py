@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, FrozenList
 from runbook_nb.record.columns import Column, fan_columns, root_columns
-from runbook_nb.record.log import FanOut, Log
+from runbook_nb.record.log import FanOut, Log, Track
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 
 
@@ -102,6 +102,13 @@ class HiddenBefore(Redactor):
         return str(value) if value.__class__ is Masked else super()._served(value, paths)
 
 
+def hidden_before(log: Log, *, hidden: bool) -> HiddenBefore:
+    """Give what stands for the policy of a log that was read, where something may be hidden."""
+    judged = (code.path.rules for code in log.codes if code.path is not None)
+    keys = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
+    return HiddenBefore(keys, active=hidden or bool(keys))
+
+
 #: Kinds of codes whose values stand in a state, where they are compared with what stood there.
 _HELD: Final = frozenset({"write", "update", "append", "enter"})
 
@@ -119,19 +126,18 @@ def mask_log(log: Log) -> None:
     >>> log.root.values[0].__class__.__name__
     'Masked'
     """
-    fans = _mask_values(root_columns(log, log.root.codes), log.root.values)
+    fans = _mask_values(root_columns(log, log.root.codes), log.root)
     while fans:
         fan = fans.pop()
-        fans += _mask_values(fan_columns(log, fan), fan.values)
+        fans += _mask_values(fan_columns(log, fan), fan)
 
 
-def _mask_values(columns: Iterable[Column], values: list[Any]) -> list[FanOut]:
+def _mask_values(columns: Iterable[Column], track: Track | FanOut) -> list[FanOut]:
     """Mask the values of one track or of the branches of a fan-out; give the fan-outs in it."""
     fans: list[FanOut] = []
     for column in columns:
         if column.code.kind == "fan_out":
-            fans += [values[place] for place in column.places]
+            fans += column.held_in(track)
         elif column.code.kind in _HELD:
-            for place in column.places:
-                values[place] = masked(values[place])
+            column.put_into(track, [masked(value) for value in column.held_in(track)])
     return fans

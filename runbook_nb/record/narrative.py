@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, show
 from runbook_nb.record.foreign_told import Told
-from runbook_nb.record.log import Event, FanOut
+from runbook_nb.record.log import Code, Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
 from runbook_nb.rules.decision import Decision, Selection
@@ -21,10 +21,10 @@ def fork_words(fan: FanOut) -> str:
     """Say how a fan-out spread: how many branches, and what was left out."""
     if not fan.is_fan_out:
         names = ", ".join(show(item) for item in fan.items) or "nothing"
-        began = len(fan) - fan.shapes.count(-1)
+        began = fan.begun_count
         words = f"Forked into {names}"
         return words if began == len(fan) else f"{words}; {began} of {len(fan)} began"
-    began = len(fan) - fan.shapes.count(-1)
+    began = fan.begun_count
     words = f"Fanned out: {began} of {len(fan)} items began a branch"
     left = len(fan) - min(fan.cap, len(fan))
     return f"{words}; {left} past the cap of {fan.cap} did not" if left else words
@@ -55,6 +55,11 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
         made = Decision if code.kind == "decision" else Selection
         return redactor.text(condition_words(made(code.path, actuals, redactor)))
     return redactor.text(_value_words(code.kind, key, value, redactor))
+
+
+def is_told_of_values(code: Code) -> bool:
+    """Say whether the words of a code differ with what was recorded there."""
+    return code.path is not None or code.kind in _WITH_VALUE
 
 
 _WITH_VALUE: Final = frozenset(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
@@ -49,11 +49,11 @@ class Spread:
     def add(self, fan: FanOut) -> None:
         """Take in the branches of one execution, less what waits."""
         self.items += len(fan)
-        self.ok += fan.statuses.count(OK)
-        self.failed += fan.statuses.count(FAILED)
-        self.not_reached += fan.statuses.count(NOT_REACHED)
+        self.ok += fan.status_count(OK)
+        self.failed += fan.status_count(FAILED)
+        self.not_reached += fan.status_count(NOT_REACHED)
         self.past_cap += len(fan) - min(fan.cap, len(fan))
-        self.begun += len(fan) - fan.shapes.count(-1)
+        self.begun += fan.begun_count
 
 
 @dataclass(slots=True)
@@ -179,14 +179,12 @@ def overlay_of(
     overlay = Overlay()
     counter = _Counter(log, redactor, overlay)
     if only is None:
-        counter.track(work_out(log, log.root.codes), log.root.values, [0], "")
+        counter.track(work_out(log, log.root.codes), _Root(log.root.values), "")
     else:
         fan, index, _ = only
         shape = fan.shape(index)
         if shape is not None:
-            counter.track(
-                facts_of(log, shape), fan.values, [fan.offsets[index]], template_path(only)
-            )
+            counter.track(facts_of(log, shape), _Branches(fan, [index]), template_path(only))
     for key, rules in overlay.rules.items():
         overlay.rules[key] = dict.fromkeys(map(redactor.rules, rules))
     return overlay.served(redactor) if redactor.knows_secrets else overlay
@@ -217,17 +215,51 @@ _COUNTED: Final[Mapping[str, str]] = {
 }
 
 
+class _Root(NamedTuple):
+    """The root track, counted alone."""
+
+    values: Sequence[Any]
+    times: int = 1
+
+    def column(self, at: int) -> Sequence[Any]:
+        """Give the value at a place."""
+        return [self.values[at]]
+
+    def first(self, at: int, width: int) -> tuple[Any, ...]:
+        """Give as many values from a place on."""
+        return tuple(self.values[at : at + width])
+
+
+class _Branches(NamedTuple):
+    """Branches of one shape, counted together."""
+
+    fan: FanOut
+    indices: Sequence[int]
+
+    @property
+    def times(self) -> int:
+        """How many they are."""
+        return len(self.indices)
+
+    def column(self, at: int) -> Sequence[Any]:
+        """Give the value at a place of each."""
+        return self.fan.column(at, self.indices)
+
+    def first(self, at: int, width: int) -> tuple[Any, ...]:
+        """Give as many values from a place on, of the first of them."""
+        values, offset = self.fan.part(self.indices[0])
+        return tuple(values[offset + at : offset + at + width])
+
+
 class _Counter:
     def __init__(self, log: Log, redactor: Redactor, overlay: Overlay) -> None:
         self.log = log
         self.redactor = redactor
         self.overlay = overlay
 
-    def track(
-        self, facts: ShapeFacts, values: Sequence[Any], offsets: Sequence[int], prefix: str
-    ) -> Counter[str]:
+    def track(self, facts: ShapeFacts, tracks: _Root | _Branches, prefix: str) -> Counter[str]:
         """Count one shape for all the tracks that have it; give the nodes they ended in."""
-        overlay, times = self.overlay, len(offsets)
+        overlay, times = self.overlay, tracks.times
         last: Counter[str] = Counter()
         back = False
         for place, event in enumerate(facts.events):
@@ -241,19 +273,18 @@ class _Counter:
                         overlay.back[source, key] += count
                 last, back = Counter({key: times}), False
             elif code.kind == "fan_out":
-                fans: list[FanOut] = [values[offset + event.at] for offset in offsets]
-                last = self.fan_outs(fans, key, prefix)
+                last = self.fan_outs(tracks.column(event.at), key, prefix)
             elif code.kind == "loop":
                 overlay.loops[key, f"{prefix}{code.stage.path}{code.key}"] += times
                 back = True
             elif code.path is not None:
                 route = key, code.path.branch or _rerouted(facts, place)
                 judge = self.decision if code.kind == "decision" else self.selection
-                judge(route, code.path, values, offsets, event.at)
+                judge(route, code.path, tracks, event.at)
             elif code.kind == "choice":
                 overlay.routes[key, code.key or ""] += times
             elif code.kind in ("stop", "streamed"):
-                self.said(code.kind, key, [values[offset + event.at] for offset in offsets])
+                self.said(code.kind, key, tracks.column(event.at))
             elif code.kind in _COUNTED:
                 getattr(overlay, _COUNTED[code.kind])[key] += times
                 if code.kind == "resume":  # the stage that goes on was reached before it paused
@@ -289,60 +320,42 @@ class _Counter:
             overlay.chosen.update((key, word) for word in fan.items)
             overlay.nothing[key] += not len(fan)
         ends: Counter[str] = Counter()
-        alike: dict[tuple[int, int], list[int]] = {}
-        for index, number in enumerate(fan.shapes):
-            if number >= 0:
-                alike.setdefault((number, fan.statuses[index]), []).append(index)
-        for (number, status), indices in alike.items():
-            offsets = [fan.offsets[index] for index in indices]
+        for (number, status), indices in fan.alike().items():
             facts = facts_of(self.log, self.log.shapes[number])
             first = next((e.code.stage.key for e in facts.events if e.code.kind == "stage"), None)
             inner = fan.template(prefix)
             if first is not None:
-                overlay.edges[key, f"{inner}{first}"] += len(offsets)
+                overlay.edges[key, f"{inner}{first}"] += len(indices)
                 if not fan.is_fan_out:
-                    overlay.routes[key, fan.items[indices[0]]] += len(offsets)
-            ended = self.track(facts, fan.values, offsets, inner)
+                    overlay.routes[key, fan.items[indices[0]]] += len(indices)
+            ended = self.track(facts, _Branches(fan, indices), inner)
             if status == OK:
                 ends.update(ended)
             elif status == NOT_REACHED:
-                spread.waiting += sum(_waits(facts, fan.values, offset) for offset in offsets)
+                spread.waiting += sum(_waits(facts, *fan.part(index)) for index in indices)
         return ends
 
     def decision(
-        self,
-        route: tuple[str, str],
-        path: DecisionPath,
-        values: Sequence[Any],
-        offsets: Sequence[int],
-        at: int,
+        self, route: tuple[str, str], path: DecisionPath, tracks: _Root | _Branches, at: int
     ) -> None:
         overlay = self.overlay
-        overlay.routes[route] += len(offsets)
+        overlay.routes[route] += tracks.times
         overlay.rules.setdefault(route[0], {})[path.rules] = None
         causes = overlay.causes.setdefault(route, [])
         cause = next((c for c in causes if c.is_of(path)), None)
         if cause is None:
-            start = offsets[0] + at
-            shown = Decision(path, tuple(values[start : start + path.width]), self.redactor)
-            cause = cause_of(shown)
+            cause = cause_of(Decision(path, tracks.first(at, path.width), self.redactor))
             causes.append(cause)
-        cause.times += len(offsets)
+        cause.times += tracks.times
         if cause.conditions:
-            self.met(cause, values, offsets, at + path.tried[-1].start)
+            self.met(cause, tracks, at + path.tried[-1].start)
 
     def selection(
-        self,
-        route: tuple[str, str],
-        path: DecisionPath,
-        values: Sequence[Any],
-        offsets: Sequence[int],
-        at: int,
+        self, route: tuple[str, str], path: DecisionPath, tracks: _Root | _Branches, at: int
     ) -> None:
         overlay, key = self.overlay, route[0]
         overlay.rules.setdefault(key, {})[path.rules] = None
-        start = offsets[0] + at
-        shown = Selection(path, tuple(values[start : start + path.width]), self.redactor)
+        shown = Selection(path, tracks.first(at, path.width), self.redactor)
         overlay.selections.setdefault(key, shown)
         for tried in path.tried:
             if tried.outside or tried.result is not True:
@@ -354,15 +367,17 @@ class _Counter:
             if cause is None:
                 cause = selected_by(shown, tried)
                 causes.append(cause)
-            cause.times += len(offsets)
-            self.met(cause, values, offsets, at + tried.start)
+            cause.times += tracks.times
+            self.met(cause, tracks, at + tried.start)
 
-    def met(self, cause: Cause, values: Sequence[Any], offsets: Sequence[int], at: int) -> None:
+    def met(self, cause: Cause, tracks: _Root | _Branches, at: int) -> None:
         """Take in the values that the deciding conditions met."""
         for place, (condition, met) in enumerate(cause.conditions):
             if not condition.redacted:
-                for offset in offsets:
-                    met.add(self.redactor.scrub(values[offset + at + place]))
+                column = tracks.column(at + place)
+                if self.redactor.active:
+                    column = list(map(self.redactor.scrub, column))
+                met.add_all(column)
 
 
 def _waits(facts: ShapeFacts, values: Sequence[Any], offset: int) -> bool:
@@ -373,10 +388,9 @@ def _waits(facts: ShapeFacts, values: Sequence[Any], offset: int) -> bool:
         return True
     for event in facts.fan_outs:
         fan: FanOut = values[offset + event.at]
-        for index, shape in fan.begun():
-            if fan.statuses[index] == NOT_REACHED and _waits(
-                facts_of(fan.log, shape), fan.values, fan.offsets[index]
-            ):
+        for index in fan.ended_as(NOT_REACHED):
+            shape = fan.shape(index)
+            if shape is not None and _waits(facts_of(fan.log, shape), *fan.part(index)):
                 return True
     return False
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from runbook_nb._text import show
 from runbook_nb.record.log import Event, StageRef
 from runbook_nb.record.shapes import ShapeFacts
 from runbook_nb.rules.decision import Decision
+
+#: Rows around those of a branch's own track: entering and the two inputs; with leaving.
+HEAD: Final = 3
+FRAME: Final = 4
 
 
 def runtime_id(prefix: str, stage_id: str, execution: int) -> str:

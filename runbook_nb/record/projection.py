@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from operator import index
+from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import Immutable
+from runbook_nb._display import Renderable
+from runbook_nb._frozen import FrozenList, Immutable
+from runbook_nb._text import counted
+from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.errors import DefinitionError
+from runbook_nb.settings import settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Rows a filed walk holds at most, unless told otherwise.
 DEFAULT_WALK_CAP: Final = 500
@@ -60,6 +68,131 @@ class WalkRow(Immutable):
     def to_dict(self) -> dict[str, Any]:
         """Give the row as a mapping with exactly the eight columns, in order."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+
+class RowInMaking(Immutable):
+    """A row that is still being made, laid out as `WalkRow` is.
+
+    Whoever makes many sets their fields the fast way, which a class that cannot be changed does
+    not have, and then gives each the class of a row.
+    """
+
+    __slots__ = COLUMNS
+
+    def __init__(  # noqa: PLR0917 - positions are what makes it fast
+        self,
+        step: int,
+        type: str,
+        depth: int,
+        stage: str | None,
+        stage_id: str | None,
+        runtime_stage_id: str | None,
+        subflow: str | None,
+        text: str,
+    ) -> None:
+        self.step = step
+        self.type = type
+        self.depth = depth
+        self.stage = stage
+        self.stage_id = stage_id
+        self.runtime_stage_id = runtime_stage_id
+        self.subflow = subflow
+        self.text = text
+
+
+class WalkPage(FrozenList, Renderable):
+    """Some rows of a walk in a row, as a list that says which of how many they are.
+
+    Attributes
+    ----------
+    start : int
+        The position of the first, or where it would be.
+    total : int
+        How many rows the walk has.
+
+    Examples
+    --------
+    >>> row = WalkRow(4, "stage", 0, "A", "a", "a#0", None, "Ran A")
+    >>> page = WalkPage([row], 4, 9)
+    >>> page == [row], page.shown, page.complete
+    (True, 1, False)
+    """
+
+    __slots__ = ("start", "total")
+
+    def __init__(self, rows: Iterable[WalkRow], start: int, total: int) -> None:
+        super().__init__(rows)
+        self.start = start
+        self.total = total
+
+    @property
+    def shown(self) -> int:
+        """How many rows it holds."""
+        return len(self)
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all rows of the walk."""
+        return len(self) == self.total
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the rows as a DataFrame with the eight columns."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_dict() for row in self], columns=list(COLUMNS))
+
+    def view(self) -> Card:
+        """Show the rows, and which of how many they are."""
+        of = counted(self.total, "row")
+        headline = f"no row from {self.start} on, of {of}"
+        if self:
+            headline = f"rows {self.start} to {self.start + len(self) - 1} of {of}"
+        shown = self[: settings.max_table_rows]
+        table = Table(
+            columns=(
+                Column(head="row", align="right"),
+                Column(head="stage"),
+                Column(head="in"),
+                Column(head="what happened"),
+            ),
+            rows=tuple(
+                (row.step, Data(value=row.stage), Data(value=row.subflow), Data(value=row.text))
+                for row in shown
+            ),
+            total=len(self),
+        )
+        return Card(
+            kind="Walk",
+            name="",
+            headline=headline,
+            sections=(Section(label="", parts=(table,)),) if self else (),
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return (WalkPage, (list(self), self.start, self.total))
+
+
+def page_bounds(start: Any, n: Any) -> tuple[int, int]:
+    """Check where a page begins and how long it is; before the first row is the first.
+
+    Raises
+    ------
+    DefinitionError
+        One of them is no whole number.
+
+    Examples
+    --------
+    >>> page_bounds(-5, 10), page_bounds(3, -1)
+    ((0, 10), (3, 0))
+    """
+    for name, given in (("start", start), ("n", n)):
+        if isinstance(given, bool) or not hasattr(given, "__index__"):
+            raise DefinitionError(
+                f"{name} of a page is {given!r}, not a whole number",
+                where=name,
+                fix="write walk.page(0, 50) for the first fifty rows",
+            )
+    return max(index(start), 0), max(index(n), 0)
 
 
 @dataclass(frozen=True, slots=True)

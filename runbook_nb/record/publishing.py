@@ -215,7 +215,7 @@ class _Publisher:
             "evals": {},
             "subflowId": path,
         }
-        if fan.statuses[index] == FAILED:
+        if fan.status_number(index) == FAILED:
             node["errors"]["subflowError"] = self.text(reason_of(fan, index))
         self.waiting.append(_Inside(branch, branch.top, node, name, fan.status(index)))
         return node

@@ -15,7 +15,7 @@ from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING, counted
 from runbook_nb._view import Card, Data, Fact, Facts, Section
 from runbook_nb.errors import NotCarried
-from runbook_nb.record.masked import HiddenBefore
+from runbook_nb.record.masked import hidden_before
 from runbook_nb.record.recording import RECORDING_KEYS, Recording
 from runbook_nb.record.redaction import report_of
 from runbook_nb.record.run import Run
@@ -95,9 +95,7 @@ class RecordedRun(Run):
     @cached_property
     def redactor(self) -> Redactor:
         """What was hidden stays hidden, and is shown as hidden; there is no policy to apply."""
-        judged = (code.path.rules for code in self.log.codes if code.path is not None)
-        keys = frozenset(key for rules in judged for key in getattr(rules, "hidden", ()))
-        return HiddenBefore(keys, active=self.hidden or bool(keys))
+        return hidden_before(self.log, hidden=self.hidden)
 
     @property
     def redaction(self) -> RedactionReport:

@@ -372,12 +372,9 @@ class Replayed:
                 step.status = "failed" if failed else "paused"
         for branching in self.fans:
             fan, step = branching.fan, branching.step
-            if step.status == "ok" and NOT_REACHED in fan.statuses:
-                waiting = (
-                    self.branch(branching, index)
-                    for index, status in enumerate(fan.statuses)
-                    if status == NOT_REACHED and fan.shapes[index] >= 0
-                )
+            if step.status == "ok" and fan.status_count(NOT_REACHED):
+                # Those that never began are no branches.
+                waiting = (self.branch(branching, i) for i in fan.ended_as(NOT_REACHED))
                 if any(one is not None and one.waits for one in waiting):
                     step.status = "paused"
 
@@ -483,8 +480,7 @@ class Replayed:
             found = self._branches[place, index] = Replayed(
                 self.log,
                 shape.codes,
-                fan.values,
-                fan.offsets[index],
+                *fan.part(index),
                 prefix=fan.path(self.prefix, index),
                 template=fan.template(self.template),
                 first=fan.base(index),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
@@ -29,6 +29,9 @@ from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.record.structure import NodeKind
 from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from runbook_nb.record.brief import ItemColumns
 
 #: Written into every log.
 LOG_FORMAT: Final = "runbook_nb/log/1"
@@ -143,13 +146,15 @@ class LogReader:
         self._rule_sets: list[RuleSet] = []
         self._paths = PathReader(())
         self._stages: list[StageRef] = []
-        self._widths: list[int] = []
         self._fans: list[FanOut] = []
         self._placed = 0
         #: How deep each fan-out lies; whose slots are looked at from each; those from here.
         self._depths: list[int] = []
         self._looks: list[Counter[int]] = []
         self._here: Counter[int] = Counter()
+        #: The columns of the items of fan-outs, by their identity; values taken out of them.
+        self._item_columns: dict[int, ItemColumns] = {}
+        self._borrowed = 0
         #: Items that are slots of another fan-out, and how many there have to be.
         self._sizes: list[tuple[Slots, int, str]] = []
         self._reader = Untagger(
@@ -193,9 +198,8 @@ class LogReader:
             log.codes.append(code)
         for number, entry in enumerate(self._list_of(data, "shapes")):
             codes = self._track(entry, f"shapes[{number}]")
-            log._shape_numbers.setdefault(codes, number)
+            log.shape_numbers.setdefault(codes, number)
             log.shapes.append(Shape(number, codes))
-            self._widths.append(log.width_of(codes))
 
     def _read_tracks(self, data: Mapping[str, Any]) -> None:
         log, root = self.log, data.get("root")
@@ -205,7 +209,11 @@ class LogReader:
         self._fans = [self._shell(entry, n) for n, entry in enumerate(entries)]
         log.root.codes.extend(self._track(root.get("codes"), "root.codes"))
         columns = root_columns(log, log.root.codes)
-        log.root.values.extend(self._columns(columns, root, "root", -1))
+        read = self._columns(columns, root, "root", -1)
+        # Only now is room made for them: every place has its value.
+        log.root.values = [None] * sum(len(column.places) for column, _ in read)
+        for column, found in read:
+            column.put_into(log.root, found)
         for number, entry in enumerate(entries):
             self._fill(self._fans[number], entry, number)
         if self._placed != len(self._fans):
@@ -259,29 +267,28 @@ class LogReader:
 
     def _columns(
         self, columns: Iterator[Column], entry: Mapping[str, Any], where: str, inside: int
-    ) -> list[Any]:
-        """Give the values of a track, or of the branches of a fan-out, each where it belongs."""
+    ) -> list[tuple[Column, Sequence[Any]]]:
+        """Give the values of a track, or of the branches of a fan-out, column by column."""
         written = self._list_of(entry, "values", where)
-        read: list[tuple[list[int], Sequence[Any]]] = []
+        read: list[tuple[Column, Sequence[Any]]] = []
         for column in columns:
             place = f"{where}.values[{len(read)}]"
             if len(read) == len(written):
                 raise bad_log("is not there", place)
-            read.append((column.places, self._column(column, written[len(read)], place, inside)))
+            read.append((column, self._column(column, written[len(read)], place, inside)))
         if len(read) < len(written):
             raise bad_log("has more values than its codes record", where)
-        # Only now is room made for them: every place has its value.
-        values: list[Any] = [None] * sum(len(places) for places, _ in read)
-        for places, found in read:
-            for at, value in zip(places, found, strict=True):
-                values[at] = value
-        return values
+        return read
 
     def _column(self, column: Column, data: Any, where: str, inside: int) -> Sequence[Any]:
         if column.code.kind == "fan_out":
             return self._place(data, len(column.places), where, inside)
         count = len(column.places)
-        found: list[Any] = self._guarded(where, lambda: self._reader.column(data, count))
+        found: Sequence[Any]
+        if inside >= 0 and isinstance(data, dict) and data.keys() == {"$item"}:
+            found = self._of_items(self._fans[inside], data["$item"], column.places, where)
+        else:
+            found = self._guarded(where, lambda: self._reader.column(data, count))
         check_column(column, found, where)
         return found
 
@@ -336,22 +343,40 @@ class LogReader:
             size = self._claimed(items, entry.get("size"), where)
         fan.items = items
         statuses = self._runs(entry.get("statuses"), size, range(len(STATUS_WORDS)), where)
-        shapes = self._runs(entry.get("shapes"), size, range(-1, len(self.log.shapes)), where)
-        fan.statuses = bytearray(statuses)
-        fan.shapes = array("i", shapes)
-        fan.offsets = array("q", [0]) * size
+        shapes = self._shapes_of(entry.get("shapes"), size, where)
+        fan.refile(statuses, shapes)
         if entry.get("bases") is not None:
             fan.bases = array("q", self._runs(entry["bases"], size, range(2**48), where))
         if not fan.is_fan_out and not all(isinstance(item, str) for item in items):
             raise bad_log("are no ids of children", f"{where}.items")
-        end = 0
-        for index, shape in enumerate(shapes):
-            if shape >= 0:
-                fan.offsets[index] = end
-                end += self._widths[shape]
         self._notes(fan, entry.get("notes", []), where)
-        fan.values = self._columns(fan_columns(self.log, fan), entry, where, number)
+        read = self._columns(fan_columns(self.log, fan), entry, where, number)
+        fan.fill((column.at, column.places, found) for column, found in read)
         self._looks.append(self._here)
+
+    def _shapes_of(self, entry: Any, size: int, where: str) -> list[int]:
+        if not isinstance(entry, str):
+            return self._runs(entry, size, range(-1, len(self.log.shapes)), where)
+        if len(entry) != size:
+            raise bad_log(f"does not say what became of its {size} items", where)
+        from runbook_nb.record.brief import read_letters
+
+        return read_letters(entry, len(self.log.shapes), where)
+
+    def _of_items(self, fan: FanOut, key: Any, places: Sequence[int], where: str) -> Sequence[Any]:
+        """Give what stands under a key of the items of branches."""
+        from runbook_nb.record.brief import ItemColumns
+
+        known = self._item_columns.get(id(fan))
+        if known is None:
+            known = self._item_columns[id(fan)] = ItemColumns(fan.items)
+        column = known.column(key) if isinstance(key, str) else None
+        if column is None:
+            raise bad_log("refers to what not every item has", where)
+        self._borrowed += len(places)
+        if self._borrowed > MOST_PARTS:
+            raise bad_log(f"takes more than {MOST_PARTS:,} values from items", where)
+        return [column[place] for place in places]
 
     def _claimed(self, items: Slots, size: Any, where: str) -> int:
         """Take the number of slots of a fan-out that may be read later; then they are counted."""
@@ -482,7 +507,7 @@ class LogReader:
             raise bad_log("holds slots that would hold themselves", "fan_outs")
         sizes = [0] * len(self._looks)
         for number in reversed(order):
-            own = len(self._fans[number].values) + len(self._fans[number].items)
+            own = self._fans[number].value_count + len(self._fans[number].items)
             sizes[number] = own + sum(
                 times * sizes[inner] for inner, times in self._looks[number].items()
             )
@@ -495,7 +520,7 @@ class LogReader:
 
 def check_column(column: Column, values: Sequence[Any], where: str) -> None:
     """Refuse values that what recorded them cannot have recorded."""
-    code, part, _ = column
+    code, part = column.code, column.part
     if code.path is not None:
         called = part in functions_in(code.path)
         if any(isinstance(value, FunctionRecord) is not called for value in values):

@@ -166,14 +166,14 @@ class Rulebook:
 
     def value(self, path: DecisionPath, place: int, value: Any, hide: Hider) -> Any:
         """Give one value of a decision as it may be seen."""
-        key = self._keys_of(path)[place]
+        key = self.keys_of(path)[place]
         if isinstance(value, FunctionRecord):
             return self._record(path, value, hide)
         if key is not None and hide.hides_key(key):
             return REDACTED
         return _scrubbed(value, hide)
 
-    def _keys_of(self, path: DecisionPath) -> list[str | None]:
+    def keys_of(self, path: DecisionPath) -> list[str | None]:
         """Give the key of each value of a decision; None for a function rule's."""
         keys = self._keys.get(path)
         if keys is None:

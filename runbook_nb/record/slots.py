@@ -6,13 +6,14 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import Immutable
+from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
 from runbook_nb._text import visible
-from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
+from runbook_nb.errors import DefinitionError
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
@@ -22,8 +23,26 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import Redactor
 
 
+class _Later(Immutable):
+    """What a slot says only when asked: its sentence, made from the record it was taken from."""
+
+    __slots__ = ("_fan",)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what was not set comes here.
+        if name == "reason":
+            told: str | None = None
+        elif name == "sentence":
+            decision = decision_of(self._fan, self.index)
+            told = None if decision is None else decision.sentence
+        else:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        object.__setattr__(self, name, told)
+        return told
+
+
 @dataclass(frozen=True, slots=True)
-class Slot(Immutable):
+class Slot(_Later):
     """What became of one item of a fan-out.
 
     Attributes
@@ -61,6 +80,17 @@ class Slot(Immutable):
         return out
 
 
+#: Make and fill a slot without `Slot.__init__`, which takes four times as long.
+_new_slot: Final = Slot.__new__
+_set_fan, _set_index, _set_item, _set_status, _set_value, _set_branch = (
+    vars(owner)[name].__set__
+    for owner, name in (
+        (_Later, "_fan"),
+        *((Slot, name) for name in ("index", "item", "status", "value", "branch")),
+    )
+)
+
+
 class Slots(Sequence[Slot], Immutable):
     """The slots of one fan-out, as a sequence that cannot be changed.
 
@@ -90,6 +120,52 @@ class Slots(Sequence[Slot], Immutable):
         """Give the same slots, served; ``paths`` go on from the list of them."""
         return Slots(self.fan_out, redactor, paths)
 
+    def verdict_rows(
+        self, *columns: str, subject: str | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Give one verdict row per item whose branch decided, in item order.
+
+        A row names its subject, its verdict (the way its last decision took) and the columns asked
+        for, None where the item has nothing there. Nothing is copied: a row is made when somebody
+        looks at it, and an answer knows which item it is about.
+
+        Parameters
+        ----------
+        *columns : str
+            Keys of the items.
+        subject : str, optional
+            Key of the items that names the subject; the one the fan-out declares by default.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> one = (flow_chart("one", lambda s: s.update(s.args["item"]), id="one")
+        ...     .add_decider("Size", lambda s: "big" if s["n"] > 1 else "small", id="size")
+        ...     .branch("big", lambda s: None).branch("small", lambda s: None).end().build())
+        >>> chart = (flow_chart("c", lambda s: s.set("xs", [{"id": "a", "n": 2}]), id="a")
+        ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
+        ...                            max_branches=1, into="out", subject="id").build())
+        >>> list(chart.run_sync().slots("each").verdict_rows("n"))
+        [{'id': 'a', 'verdict': 'big', 'n': 2}]
+        """
+        from runbook_nb.record.collected import VerdictRows
+
+        named = self.fan_out.subject if subject is None else subject
+        if named is None:
+            raise DefinitionError(
+                f"the rows of {self.fan_out.stage.name!r} cannot name whom they are about: it "
+                "declares no subject key",
+                where="subject",
+                fix='write .verdict_rows(…, subject="key")',
+            )
+        rows = VerdictRows(self.fan_out, named, columns)
+        if self._redactor is None:
+            return rows
+        return FrozenList(
+            rows.row_of(slot.item, slot.branch)
+            for slot in map(self._slot, map(rows.item_of, range(len(rows))))
+        )
+
     def _slot(self, index: int) -> Slot:
         if self._redactor is None:
             return slot_of(self.fan_out, index)
@@ -114,6 +190,8 @@ class Slots(Sequence[Slot], Immutable):
         return self._slot(place)
 
     def __iter__(self) -> Iterator[Slot]:
+        if self._redactor is None:
+            return slots_of(self.fan_out)
         return (self._slot(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -128,29 +206,68 @@ class Slots(Sequence[Slot], Immutable):
         return (list, (list(self),))
 
     def __repr__(self) -> str:
-        statuses, name = self.fan_out.statuses, self.fan_out.stage.name
+        count, name = self.fan_out.status_count, self.fan_out.stage.name
         if self._redactor is not None:
             name = self._redactor.text(name)
         return (
-            f"<Slots of {name!r}: {len(self)} items, {statuses.count(OK)} ok, "
-            f"{statuses.count(FAILED)} failed, {statuses.count(NOT_REACHED)} not reached>"
+            f"<Slots of {name!r}: {len(self)} items, {count(OK)} ok, "
+            f"{count(FAILED)} failed, {count(NOT_REACHED)} not reached>"
         )
 
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    item, status = fan.items[index], fan.statuses[index]
-    if status != OK:
-        return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
-    decision = decision_of(fan, index)
-    return Slot(
-        index,
-        item,
-        "ok",
-        value=value_of(fan, index),
-        sentence=None if decision is None else decision.sentence,
-        branch=route_of(fan, index),
-    )
+    number = fan.status_number(index)
+    return _made(fan, index, number, None if number != OK else _reader(fan, fan.shape(index)))
+
+
+def slots_of(fan: FanOut) -> Iterator[Slot]:
+    """Make the slots of all items, one after another."""
+    readers: dict[int, Any] = {}
+    numbers = zip(fan.status_numbers(), fan.shape_numbers(), strict=True)
+    for index, (status, shape) in enumerate(numbers):
+        reader = readers.get(shape)
+        if reader is None and status == OK:
+            reader = readers[shape] = _reader(fan, fan.shape(index))
+        yield _made(fan, index, status, reader)
+
+
+#: What reads the value of branches of one shape, and the way their decision took.
+_Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
+
+
+def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
+    if status != OK or reader is None:
+        return Slot(index, fan.item(index), fan.status(index), reason=reason_of(fan, index))
+    slot = _new_slot(Slot)
+    _set_fan(slot, fan)
+    _set_index(slot, index)
+    _set_item(slot, fan.item(index))
+    _set_status(slot, "ok")
+    _set_value(slot, reader[0](*fan.part(index)))
+    _set_branch(slot, reader[1])
+    return slot
+
+
+def _reader(fan: FanOut, shape: Shape | None) -> _Reader:
+    if shape is None:  # a log that was read may say so
+        return (lambda values, offset: None), None
+    facts = facts_of(fan.log, shape)
+    if facts.result is not None:
+        at = facts.result.at
+        return (lambda values, offset: values[offset + at]), facts.route
+    if facts.plain_writes is None:
+        return (lambda values, offset: state_after(facts, values, offset)), facts.route
+    places = tuple(facts.plain_writes.items())
+    blank = dict.fromkeys(facts.plain_writes)
+
+    def read(values: Sequence[Any], offset: int) -> FrozenDict:
+        state = blank.copy()  # filling it is quicker than building it
+        for key, at in places:
+            state[key] = values[offset + at]
+        return FrozenDict(state)
+
+    return read, facts.route
 
 
 def served_slot(
@@ -194,10 +311,10 @@ def subject_reader(
     """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
-    items, scrub = fan.items, redactor.scrub
+    item_at, scrub = fan.item, redactor.scrub
 
     def read(index: int) -> Any:
-        item = items[index]
+        item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
@@ -210,10 +327,10 @@ def value_of(fan: FanOut, index: int) -> Any:
     shape = fan.shape(index)
     if shape is None:
         return None
-    facts, offset = facts_of(fan.log, shape), fan.offsets[index]
+    facts, (values, offset) = facts_of(fan.log, shape), fan.part(index)
     if facts.result is not None:
-        return fan.values[offset + facts.result.at]
-    return state_after(facts, fan.values, offset)
+        return values[offset + facts.result.at]
+    return state_after(facts, values, offset)
 
 
 def route_of(fan: FanOut, index: int) -> str | None:
@@ -230,9 +347,10 @@ def decision_of(fan: FanOut, index: int, hide: Any = None) -> Decision | None:
     event = facts_of(fan.log, shape).decision
     if event is None or event.code.path is None:
         return None
-    start = fan.offsets[index] + event.at
-    values = tuple(fan.values[start : start + len(event.code.path.codes)])
-    return Decision(event.code.path, values, hide)
+    values, offset = fan.part(index)
+    start = offset + event.at
+    actuals = tuple(values[start : start + len(event.code.path.codes)])
+    return Decision(event.code.path, actuals, hide)
 
 
 def reason_of(fan: FanOut, index: int) -> str:
@@ -240,7 +358,7 @@ def reason_of(fan: FanOut, index: int) -> str:
     note = fan.notes.get(index)
     if note is not None:
         return note
-    if fan.statuses[index] == NOT_REACHED:
+    if fan.status_number(index) == NOT_REACHED:
         if index >= fan.cap:
             return f"past the cap of {fan.cap}"
         return "the run ended before it was reached"
@@ -248,7 +366,8 @@ def reason_of(fan: FanOut, index: int) -> str:
     event = None if shape is None else facts_of(fan.log, shape).error
     if event is None:
         return "failed, and no error was recorded"
-    return error_words(fan.values[fan.offsets[index] + event.at], event.code.stage.name)
+    values, offset = fan.part(index)
+    return error_words(values[offset + event.at], event.code.stage.name)
 
 
 def error_words(described: Any, stage: str | None = None) -> str:

@@ -88,7 +88,7 @@ class RunTracer(ReadTracer):
         if isinstance(target, Decided):
             return self._facts_of_decision(target)
         if isinstance(target, Item):
-            item = target.branching.fan.items[target.number]
+            item = target.branching.fan.item(target.number)
             mark = ("item", id(target.branching.fan), target.number)
             return _Facts(
                 "item",
@@ -314,7 +314,7 @@ class RunTracer(ReadTracer):
                 key = code.key
                 rest: Steps = ()
                 if match == (key, place) or same_object(
-                    follow(line.at(key, place), (index,)), fan.items[index]
+                    follow(line.at(key, place), (index,)), fan.item(index)
                 ):
                     rest = (index, *steps)
                 made = self.resolve(track, step.level, key, place, rest)

@@ -8,29 +8,21 @@ an id never depends on what siblings did.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._display import Renderable, through
-from runbook_nb._text import did_you_mean, show
+from runbook_nb._text import MISSING, counted, did_you_mean, show
 from runbook_nb._view import Card
 from runbook_nb.errors import SubjectNotFound
-from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
-from runbook_nb.record.narrative import fork_words, row_words
-from runbook_nb.record.places import (
-    Entry,
-    Part,
-    RecordedDecision,
-    runtime_id,
-    same_subject,
-)
-from runbook_nb.record.projection import COLUMNS, ProjectedWalk, WalkRow
+from runbook_nb.record.log import FanOut, Log, StageRef
+from runbook_nb.record.overlay import Overlay, overlay_of
+from runbook_nb.record.places import Entry, Part, RecordedDecision, runtime_id
+from runbook_nb.record.projection import COLUMNS, ProjectedWalk, WalkPage, WalkRow, page_bounds
 from runbook_nb.record.redact import Redactor
-from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.rows import Rows
+from runbook_nb.record.shapes import ShapeFacts, facts_of
 from runbook_nb.record.slots import served_subject
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules.evaluate import Decision, DecisionPath
@@ -38,10 +30,14 @@ from runbook_nb.rules.evaluate import Decision, DecisionPath
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
 
-#: Rows around those of a branch's own track: entering, the two inputs, leaving.
-_HEAD, _FRAME = 3, 4
+#: So many rows are made together where all of them are asked for.
+_AT_ONCE: Final = 4096
+
+#: Places of branches that a message names.
+_NAMED: Final = 10
 
 
 class Walk(Sequence[WalkRow], Renderable):
@@ -58,13 +54,13 @@ class Walk(Sequence[WalkRow], Renderable):
     """
 
     __slots__ = (
-        "_ends",
+        "_found",
         "_log",
-        "_only",
+        "_overlay",
+        "_paths",
         "_redactor",
-        "_root",
+        "_rows",
         "_rules",
-        "_sums",
         "name",
         "structure",
     )
@@ -82,11 +78,11 @@ class Walk(Sequence[WalkRow], Renderable):
         self.name = name
         self.structure = structure
         self._redactor = redactor
-        self._only = only
-        self._sums: dict[int, array[int]] = {}
-        self._root: ShapeFacts | None = None
-        self._ends: array[int] | None = None
+        self._rows = Rows(log, redactor, only)
+        self._found: SubjectIndex | None = None
         self._rules: dict[str, tuple[Any, ...]] | None = None
+        self._overlay: Overlay | None = None
+        self._paths: tuple[list[Any], list[Any]] | None = None
 
     @property
     def log(self) -> Log:
@@ -101,203 +97,42 @@ class Walk(Sequence[WalkRow], Renderable):
     @property
     def only(self) -> tuple[FanOut, int, str] | None:
         """The one branch this walk is about, with its index and the path before it."""
-        return self._only
+        return self._rows.only
+
+    @property
+    def overlay(self) -> Overlay:
+        """What the run did to its structure; counted when first asked for. Not to be changed."""
+        if self._overlay is None:
+            self._overlay = overlay_of(self._log, self._redactor, self.only)
+        return self._overlay
 
     # -- counting --------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        if self._only is not None:
-            fan, index, _ = self._only
-            return self._branch_rows(fan, index)
-        ends = self._root_ends()
-        return ends[-1] if ends else 0
+        return self._rows.count()
 
     @property
     def steps_executed(self) -> int:
         """How many stage executions there were, entering a branch included."""
-        if self._only is not None:
-            fan, index, _ = self._only
-            return self._branch_steps(fan, index)
-        root = self._log.root
-        if self._root is None and not self._log.have_fan_outs(root.codes):
-            return self._log.executions_in(root.codes)
-        return self._steps_in(self._root_facts(), root.values, 0)
+        return self._rows.steps()
 
     @property
     def total(self) -> int:
         """How many rows there are."""
         return len(self)
 
-    def _root_facts(self) -> ShapeFacts:
-        if self._root is None:
-            self._root = work_out(self._log, self._log.root.codes)
-        return self._root
-
-    def _root_ends(self) -> array[int]:
-        """Rows of the root's events, summed from the first: where each event ends."""
-        if self._ends is None:
-            values = self._log.root.values
-            self._ends = array(
-                "q",
-                accumulate(
-                    self._rows_of(values[event.at])
-                    if event.code.kind == "fan_out"
-                    else event.code.kind in ROW_TYPES
-                    for event in self._root_facts().events
-                ),
-            )
-        return self._ends
-
-    def _rows_in(self, facts: ShapeFacts, values: Sequence[Any], offset: int) -> int:
-        return facts.rows + sum(self._rows_of(values[offset + e.at]) for e in facts.fan_outs)
-
-    def _rows_of(self, fan: FanOut) -> int:
-        return 1 + self._sums_of(fan)[-1] if len(fan) else 0
-
-    def _branch_rows(self, fan: FanOut, index: int) -> int:
-        shape = fan.shape(index)
-        if shape is None:
-            return 0
-        facts = facts_of(self._log, shape)
-        frame = _FRAME if fan.is_fan_out else 0
-        return frame + self._rows_in(facts, fan.values, fan.offsets[index])
-
-    def _sums_of(self, fan: FanOut) -> array[int]:
-        """Rows of a fan-out's branches, summed from the first: where each branch ends."""
-        found = self._sums.get(id(fan))
-        if found is None:
-            plain: dict[int, int] = {-1: 0}
-            counts = array("q")
-            for index, number in enumerate(fan.shapes):
-                rows = plain.get(number)
-                if rows is None:
-                    rows = self._branch_rows(fan, index)
-                    if not facts_of(self._log, self._log.shapes[number]).fan_outs:
-                        plain[number] = rows
-                counts.append(rows)
-            found = self._sums[id(fan)] = array("q", accumulate(counts))
-        return found
-
-    def _steps_in(self, facts: ShapeFacts, values: Sequence[Any], offset: int) -> int:
-        steps = facts.executions
-        for event in facts.fan_outs:
-            fan: FanOut = values[offset + event.at]
-            nested = [index for index, shape in fan.begun() if facts_of(self._log, shape).fan_outs]
-            steps += sum(self._branch_steps(fan, index) for index in nested)
-            entering = int(fan.is_fan_out)
-            for number, times in Counter(fan.shapes).items():
-                if number >= 0:
-                    inner = facts_of(self._log, self._log.shapes[number])
-                    if not inner.fan_outs:
-                        steps += times * (entering + inner.executions)
-        return steps
-
-    def _branch_steps(self, fan: FanOut, index: int) -> int:
-        shape = fan.shape(index)
-        if shape is None:
-            return 0
-        facts = facts_of(self._log, shape)
-        return int(fan.is_fan_out) + self._steps_in(facts, fan.values, fan.offsets[index])
-
     # -- rows ------------------------------------------------------------------------------
 
     def entries(self, skip: int = 0) -> Iterator[Entry]:
         """Yield the rows before their texts are made, from a position on."""
-        if self._only is not None:
-            return self._branch(*self._only, skip)
-        ends = self._root_ends()
-        first = bisect_right(ends, skip)
-        before = ends[first - 1] if first else 0
-        root = self._log.root.values
-        return self._track(Part(self._root_facts(), root, 0, ""), skip - before, first)
-
-    def _track(self, part: Part, skip: int, first: int = 0) -> Iterator[Entry]:
-        _, values, offset, prefix, base = part
-        for event in islice(part.facts.events, first, None):
-            kind = event.code.kind
-            if kind == "fan_out":
-                fan: FanOut = values[offset + event.at]
-                rows = self._rows_of(fan)
-                if skip < rows:
-                    yield from self._fan_out(fan, prefix, skip)
-                skip = max(skip - rows, 0)
-            elif kind in ROW_TYPES:
-                if skip:
-                    skip -= 1
-                    continue
-                row_type, depth = ROW_TYPES[kind]
-                yield Entry(
-                    row_type,
-                    depth,
-                    event.code.stage,
-                    prefix,
-                    base + event.execution,
-                    event,
-                    values,
-                    offset,
-                )
-
-    def _fan_out(self, fan: FanOut, prefix: str, skip: int) -> Iterator[Entry]:
-        if skip == 0:
-            yield Entry("fork", 0, fan.stage, prefix, fan.execution, note=fork_words(fan))
-        else:
-            skip -= 1
-        sums = self._sums_of(fan)
-        first = bisect_right(sums, skip)
-        skip -= sums[first - 1] if first else 0
-        for index in range(first, len(fan)):
-            if fan.shapes[index] >= 0:
-                yield from self._branch(fan, index, prefix, skip)
-                skip = 0
-
-    def _branch(self, fan: FanOut, index: int, prefix: str, skip: int = 0) -> Iterator[Entry]:
-        shape = fan.shape(index)
-        if shape is None:
-            return
-        part = self._part_of(fan, index, prefix)
-        rows = self._rows_in(part.facts, fan.values, part.offset)
-        if not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
-            yield from self._track(part, skip)
-            return
-        name = f"{fan.stage.name} [{index}]"
-        mount = StageRef(f"{fan.stage.id}~{index}", name, "branch", fan.stage.path)
-        frame = (mount, prefix, fan.execution)
-        yield from islice(
-            (
-                Entry("subflow", 0, *frame, note=f"Entered {show(name)}"),
-                Entry("step", 1, *frame, note="Received item"),
-                Entry("step", 1, *frame, note="Received index"),
-            ),
-            skip,
-            None,
-        )
-        skip = max(skip - _HEAD, 0)
-        if skip < rows:
-            yield from self._track(part, skip)
-        if skip <= rows:
-            status = fan.status(index).replace("_", " ")
-            yield Entry("subflow", 0, *frame, note=f"Left {show(name)}: {status}")
-
-    def _make(self, entry: Entry, step: int) -> WalkRow:
-        ref, text = entry.stage, self._redactor.text
-        # What the run ended before, or what came before the first stage, was never executed.
-        between = entry.event is not None and entry.event.code.kind == "ended"
-        executed = entry.execution >= 0 and not between
-        name = runtime_id(entry.prefix, ref.key, entry.execution) if executed else None
-        return WalkRow(
-            step,
-            entry.type,
-            entry.depth,
-            # A fork is told of the paths, not of a stage: the row before it names the stage.
-            None if entry.type == "fork" else text(ref.name),
-            text(ref.id),
-            None if name is None else text(name),
-            text(f"{entry.prefix}{ref.path}"[:-1]) or None,
-            text(entry.note) or row_words(entry.event, entry.values, entry.offset, self._redactor),
-        )
+        return self._rows.entries(skip)
 
     def __iter__(self) -> Iterator[WalkRow]:
-        return (self._make(entry, step) for step, entry in enumerate(self.entries()))
+        total, at, size = len(self), 0, 1
+        while at < total:
+            yield from self._rows.made(at, size)
+            at += size
+            size = min(2 * size, _AT_ONCE)
 
     @overload
     def __getitem__(self, index: int) -> WalkRow: ...
@@ -307,28 +142,32 @@ class Walk(Sequence[WalkRow], Renderable):
         places = range(len(self))[index]
         if isinstance(places, range):
             if places.step == 1:
-                return self.page(places.start, len(places))
+                return self._rows.made(places.start, len(places))
             return [self[place] for place in places]
-        return self.page(places, 1)[0]
+        return self._rows.made(places, 1)[0]
 
     @property
     def rows(self) -> Walk:
         """The rows, as this sequence itself."""
         return self
 
-    def page(self, start: int, n: int) -> list[WalkRow]:
+    def page(self, start: int, n: int) -> WalkPage:
         """Give ``n`` rows from position ``start``, without making those before.
+
+        A start before the first row is the first; one behind the last gives no row. What the page
+        holds is said by its own ``start``, ``shown``, ``total`` and ``complete``.
 
         Examples
         --------
         >>> from runbook_nb.chart.builder import flow_chart
         >>> walk = flow_chart("c", lambda s: s.set("n", 1), id="a").build().run_sync().walk
-        >>> [row.text for row in walk.page(1, 1)]
-        ['Wrote n']
+        >>> page = walk.page(1, 1)
+        >>> [row.text for row in page], page.shown, page.total, page.complete
+        (['Wrote n'], 1, 2, False)
         """
-        start = max(start, 0)
-        asked = islice(self.entries(start), max(n, 0))
-        return [self._make(entry, step) for step, entry in enumerate(asked, start)]
+        start, n = page_bounds(start, n)
+        total = len(self)
+        return WalkPage(self._rows.made(start, min(n, max(total - start, 0))), start, total)
 
     def project(self, cap: int) -> ProjectedWalk:
         """Cut the walk to a cap; see `project_walk`."""
@@ -336,6 +175,8 @@ class Walk(Sequence[WalkRow], Renderable):
         if total <= cap:
             return ProjectedWalk(tuple(self), "full", total, total, True)
         control, conditions = 0, 0
+        # Once all decisions there are have been met, no row after them is wanted.
+        enough = min(cap, self._rows.conditions(cap))
         kept: list[Entry] = []
         later: list[Entry] = []
         for entry in self.entries():
@@ -347,7 +188,7 @@ class Walk(Sequence[WalkRow], Renderable):
                 kept.append(entry)
             elif entry.type == "condition":
                 later.append(entry)
-            if control > cap and conditions >= cap:
+            if control > cap and conditions >= enough:
                 break
         if control > cap:
             wanted = [e for e in kept if e.type == "condition"] + later
@@ -356,7 +197,7 @@ class Walk(Sequence[WalkRow], Renderable):
             others = [e for e in kept if e.type != "condition"][:room]
             chosen = {id(entry) for entry in (*wanted, *others)}
             kept = [e for e in (*kept, *later) if id(e) in chosen]
-        rows = tuple(self._make(entry, step) for step, entry in enumerate(kept))
+        rows = tuple(self._rows.make(entry, step) for step, entry in enumerate(kept))
         return ProjectedWalk(rows, "control-flow", len(rows), total, False, control > cap)
 
     # -- one subject, all decisions ----------------------------------------------------------
@@ -370,18 +211,7 @@ class Walk(Sequence[WalkRow], Renderable):
 
     def tracks(self) -> Iterator[tuple[FanOut, int, str]]:
         """Yield every track that began beside the walk's own, the children of forks included."""
-        yield from self._branches_in(self._own())
-
-    def _own(self) -> Part:
-        if self._only is None:
-            return Part(self._root_facts(), self._log.root.values, 0, "")
-        return self._part_of(*self._only)
-
-    def _part_of(self, fan: FanOut, index: int, prefix: str) -> Part:
-        shape = fan.shape(index)
-        facts = work_out(self._log, ()) if shape is None else facts_of(self._log, shape)
-        path = fan.path(prefix, index)
-        return Part(facts, fan.values, fan.offsets[index], path, fan.base(index))
+        yield from self._branches_in(self._rows.own())
 
     def _branches_in(self, part: Part) -> Iterator[tuple[FanOut, int, str]]:
         facts, values, offset, prefix, _ = part
@@ -390,18 +220,35 @@ class Walk(Sequence[WalkRow], Renderable):
             for index, shape in fan.begun():
                 yield fan, index, prefix
                 if facts_of(self._log, shape).fan_outs:
-                    yield from self._branches_in(self._part_of(fan, index, prefix))
+                    yield from self._branches_in(self._rows.part_of(fan, index, prefix))
+
+    def fans(self) -> Iterator[tuple[FanOut, str]]:
+        """Yield every fan-out, with the path before it, outer ones first; forks are none."""
+        return (found for found in self._fans_in(self._rows.own()) if found[0].is_fan_out)
+
+    def _fans_in(self, part: Part) -> Iterator[tuple[FanOut, str]]:
+        facts, values, offset, prefix, _ = part
+        for event in facts.fan_outs:
+            fan: FanOut = values[offset + event.at]
+            yield fan, prefix
+            shapes = self._log.shapes
+            spread = {n for n in fan.shape_counts() if facts_of(self._log, shapes[n]).fan_outs}
+            for index, shape in fan.begun() if spread else ():
+                if shape.number in spread:
+                    yield from self._fans_in(self._rows.part_of(fan, index, prefix))
 
     def of(
-        self, subject: Any = None, *, index: int | None = None, stage: str | None = None
+        self, subject: Any = MISSING, *, index: int | None = None, stage: str | None = None
     ) -> Walk:
         """Give the walk of one subject alone.
+
+        The first asking looks at every subject once; those after it look at theirs alone.
 
         Parameters
         ----------
         subject : object, optional
             The value under the fan-out's ``subject=`` key (or the item itself when it is a plain
-            value).
+            value). None is that of an item nothing names.
         index : int, optional
             The item's position instead, or beside a subject that occurs more than once.
         stage : str, optional
@@ -411,16 +258,25 @@ class Walk(Sequence[WalkRow], Renderable):
         ------
         LookupError
             No such subject went through a branch, or several did.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> look = flow_chart("look", lambda s: s.set("seen", s.args["item"]), id="look").build()
+        >>> walk = (flow_chart("c", lambda s: None, id="a")
+        ...     .add_parallel_for_each("Each", id="each", items=lambda s: ["x", "y"], branch=look,
+        ...                            max_branches=9, into="out").build().run_sync().walk)
+        >>> part = walk.of("y")
+        >>> part.total, part[0].text
+        (6, 'Entered Each [1]')
         """
-        found = [
-            (fan, i, prefix)
-            for fan, i, prefix in self.branches()
-            if (index is None or i == index)
-            and (stage is None or fan.stage.id == stage)
-            and (subject is None or same_subject(fan.subject_of(i), subject))
-        ]
+        if subject is None and index is not None:
+            subject = MISSING
+        places = self._index()
+        found = list(islice(places.find(subject, index, stage), _NAMED + 1))
         if len(found) != 1:
-            raise SubjectNotFound(*self._lookup_words(subject, index, found))
+            more = sum(1 for _ in places.find(subject, index, stage)) if found else 0
+            raise SubjectNotFound(*self._lookup_words(subject, index, found, more))
         return Walk(
             self._log,
             name=self.name,
@@ -429,13 +285,25 @@ class Walk(Sequence[WalkRow], Renderable):
             only=found[0],
         )
 
+    def _index(self) -> SubjectIndex:
+        from runbook_nb.record.subjects import SubjectIndex
+
+        if self._found is None:
+            self._found = SubjectIndex(self.fans())
+        return self._found
+
     def _lookup_words(
-        self, subject: Any, index: int | None, found: list[Any]
+        self, subject: Any, index: int | None, found: list[Any], times: int
     ) -> tuple[str, str | None]:
+        places = ", ".join(str(i) for _, i, _ in found[:_NAMED])
+        if subject is MISSING and index is None:
+            what = f"{counted(times, 'branch', 'branches')} began: {places}" if found else ""
+            return f"no subject was named; {what or 'no branch began'}", (
+                "name one: walk.of(subject), or walk.of(index=0)"
+            )
         asked = show(subject) if index is None else f"number {index}"
         if found:
-            places = ", ".join(str(i) for _, i, _ in found[:10])
-            return f"{len(found)} branches have subject {asked}: {places}", "add index="
+            return f"{times} branches have subject {asked}: {places}", "add index="
         some = islice(self.branches(), 1000)
         known = {show(served_subject(self._redactor, fan, i)) for fan, i, _ in some}
         return f"no branch has subject {asked}", did_you_mean(asked, known - {"—"})
@@ -447,11 +315,11 @@ class Walk(Sequence[WalkRow], Renderable):
 
     def iter_decisions(self) -> Iterator[RecordedDecision]:
         """Yield every decision made by rules, one at a time."""
-        return self._decisions_in(self._own(), *self._of(self._only), deep=True)
+        return self._decisions_in(self._rows.own(), *self._of(self._rows.only), deep=True)
 
     def own_decisions(self) -> Iterator[RecordedDecision]:
         """Yield the decisions of the walk's own stages, without those inside its fan-outs."""
-        return self._decisions_in(self._own(), *self._of(self._only), deep=False)
+        return self._decisions_in(self._rows.own(), *self._of(self._rows.only), deep=False)
 
     def _of(self, branch: tuple[FanOut, int, str] | None) -> tuple[Any, int | None]:
         if branch is None:
@@ -481,7 +349,7 @@ class Walk(Sequence[WalkRow], Renderable):
                     inner = facts_of(self._log, shape)
                     if inner.fan_outs or inner.decision is not None:
                         branch = (fan, index, prefix)
-                        inside = self._part_of(*branch)
+                        inside = self._rows.part_of(*branch)
                         whose = self._of(branch) if fan.is_fan_out else (subject, item)
                         yield from self._decisions_in(inside, *whose, deep=deep)
 
@@ -500,13 +368,16 @@ class Walk(Sequence[WalkRow], Renderable):
         self,
     ) -> tuple[list[tuple[StageRef, DecisionPath]], list[tuple[StageRef, DecisionPath]]]:
         """Give the distinct decisions by rules, by their first and last making; not served."""
+        if self._paths is not None:
+            return self._paths
         first: dict[tuple[StageRef, DecisionPath], None] = {}
         last: dict[tuple[StageRef, DecisionPath], None] = {}
-        for pair in self._paths_in(self._root_facts(), self._log.root.values, 0):
+        for pair in self._paths_in(self._rows.root_facts(), self._log.root.values, 0):
             first.setdefault(pair)
             last.pop(pair, None)
             last[pair] = None
-        return list(first), list(last)
+        self._paths = list(first), list(last)
+        return self._paths
 
     def _paths_in(
         self, facts: ShapeFacts, values: Sequence[Any], offset: int
@@ -517,14 +388,18 @@ class Walk(Sequence[WalkRow], Renderable):
                     yield event.code.stage, event.code.path
             elif event.code.kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
-                ends = {number: index for index, number in enumerate(fan.shapes)}
-                begun: set[int] = set()
-                for index, shape in fan.begun():
-                    inner = facts_of(self._log, shape)
-                    # Only the first and the last branch of a shape can be a first or a last.
-                    if inner.fan_outs or shape.number not in begun or ends[shape.number] == index:
-                        begun.add(shape.number)
-                        yield from self._paths_in(inner, fan.values, fan.offsets[index])
+                ends = fan.shape_ends()
+                shapes = {number: facts_of(self._log, self._log.shapes[number]) for number in ends}
+                # Only the first and the last branch of a shape can be a first or a last.
+                places: Iterable[int] = sorted({index for pair in ends.values() for index in pair})
+                if any(inner.fan_outs for inner in shapes.values()):
+                    wanted = {number for number, inner in shapes.items() if inner.fan_outs}
+                    some = set(places)
+                    places = [i for i, s in fan.begun() if s.number in wanted or i in some]
+                for index in places:
+                    shape = fan.shape(index)
+                    if shape is not None:
+                        yield from self._paths_in(shapes[shape.number], *fan.part(index))
 
     # -- forms -----------------------------------------------------------------------------
 

@@ -8,23 +8,26 @@ asked for that. Reading trusts nothing (see `read_log`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import freeze
+from runbook_nb._frozen import FrozenList, freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
 from runbook_nb.record.columns import Column, fan_columns, root_columns
-from runbook_nb.record.log import Code, FanOut, Log, StageRef
+from runbook_nb.record.log import Code, FanOut, Log, StageRef, Track
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
 from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from runbook_nb.record.brief import ItemColumns
 
 __all__ = [
     "AS_RECORDED",
@@ -48,6 +51,7 @@ def write_log(
     beside: Mapping[str, Any] | None = None,
     report: WireReport | None = None,
     strict: bool = True,
+    brief: bool = False,
 ) -> dict[str, Any]:
     """Write a log as JSON values.
 
@@ -66,6 +70,8 @@ def write_log(
         those that were replaced.
     strict : bool
         Whether a value that cannot be carried is refused. Else its type name stands for it.
+    brief : bool
+        Whether what a branch holds of its own item is written as the name it has there.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def write_log(
     >>> data["root"]["values"], read_log(data).root.values
     ([[1]], [1])
     """
-    writer = LogWriter(log, values, report=report, strict=strict)
+    writer = LogWriter(log, values, report=report, strict=strict, brief=brief)
     written = writer.log()
     if beside:
         written["beside"] = {name: writer.value(value, name) for name, value in beside.items()}
@@ -103,6 +109,7 @@ class LogWriter:
     values : Values
     report : WireReport, optional
     strict : bool
+    brief : bool
         As for `write_log`.
 
     Examples
@@ -120,9 +127,11 @@ class LogWriter:
         *,
         report: WireReport | None = None,
         strict: bool = True,
+        brief: bool = False,
     ) -> None:
         self._log = log
         self._values = values
+        self._brief = brief
         self._hide = values.hide
         self._book = Rulebook(values.text)
         self._tagger = Tagger(self._foreign, report, strict=strict)
@@ -162,7 +171,7 @@ class LogWriter:
         numbers = self._code_numbers()
         codes = [self._code(log.codes[number]) for number in numbers]
         columns = root_columns(log, log.root.codes)
-        values = [self._column(column, log.root.values, branch=False) for column in columns]
+        values = [self._column(column, log.root, branch=False) for column in columns]
         fans = [self._fan_out(fan) for fan in self._fans]
         self._guarded("the log", self._tagger.check)
         return {
@@ -183,9 +192,11 @@ class LogWriter:
     def _find_fan_outs(self) -> None:
         """Give every fan-out its number, in the order in which a reader meets them."""
         root = self._log.root
-        self._number_fans(root_columns(self._log, root.codes), root.values)
+        self._number_fans(root_columns(self._log, root.codes), root)
         for fan in self._fans:  # grows while it is walked
-            self._number_fans(fan_columns(self._log, fan), fan.values)
+            shapes = (self._log.shapes[number] for number in fan.shape_counts())
+            if any(self._log.have_fan_outs(shape.codes) for shape in shapes):
+                self._number_fans(fan_columns(self._log, fan), fan)
 
     def _code_numbers(self) -> dict[int, int]:
         """Give each code its number in the order of the walk.
@@ -197,20 +208,19 @@ class LogWriter:
         log = self._log
         met = dict.fromkeys(log.root.codes)
         for fan in self._fans:
-            for number in dict.fromkeys(fan.shapes):
-                if number >= 0:
-                    met.update(dict.fromkeys(log.shapes[number].codes))
+            for number in fan.shape_counts():
+                met.update(dict.fromkeys(log.shapes[number].codes))
         marks = [n for n, code in enumerate(log.codes) if code.kind == "secret" and n not in met]
         marks.sort(key=lambda n: (log.codes[n].stage, log.codes[n].key or ""))
         met.update(dict.fromkeys(marks))
         return {number: place for place, number in enumerate(met)}
 
-    def _number_fans(self, columns: Iterator[Column], values: Sequence[Any]) -> None:
+    def _number_fans(self, columns: Iterable[Column], track: Track | FanOut) -> None:
         for column in columns:
             if column.code.kind == "fan_out":
-                for place in column.places:
-                    self._numbers[id(values[place])] = len(self._fans)
-                    self._fans.append(values[place])
+                for fan in column.held_in(track):
+                    self._numbers[id(fan)] = len(self._fans)
+                    self._fans.append(fan)
 
     def _stage_number(self, ref: StageRef) -> int:
         return self._stages.setdefault(ref, len(self._stages))
@@ -230,11 +240,18 @@ class LogWriter:
             return [*written, key, self._book.path(code.path, self._hide)]
         return written if key is None else [*written, key]
 
-    def _column(self, column: Column, values: Sequence[Any], *, branch: bool) -> Any:
-        code, part, places = column
+    def _column(
+        self,
+        column: Column,
+        track: Track | FanOut,
+        *,
+        branch: bool,
+        of_items: ItemColumns | None = None,
+    ) -> Any:
+        code, part = column.code, column.part
+        held: Sequence[Any] = column.held_in(track)
         if code.kind == "fan_out":
-            return self._numbers[id(values[places[0]])]
-        held: list[Any] = [values[place] for place in places]
+            return self._numbers[id(held[0])]
         path, hide = code.path, self._hide
         if path is not None:
             if hide is not None:
@@ -242,18 +259,31 @@ class LogWriter:
         elif self._values is not AS_RECORDED:
             served = self._values.value
             held = [served(code, value, branch=branch) for value in held]
+        if of_items is not None:
+            key = code.key if path is None else self._book.keys_of(path)[part]
+            if of_items.holds(key, column.places, held):
+                return {"$item": key}
         return self._guarded(_place(code, part), lambda: self._tagger.column(held))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         columns = fan_columns(self._log, fan)
         name = self._name
-        shapes = [
-            -1 if number < 0 else self._shapes.setdefault(number, len(self._shapes))
-            for number in fan.shapes
-        ]
+        numbers = {-1: -1}
+        for number in fan.shape_counts():
+            numbers[number] = self._shapes.setdefault(number, len(self._shapes))
+        shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
+        if not isinstance(items, list | tuple | Slots):  # rows kept as columns
+            items = FrozenList(map(fan.item, range(len(fan))))
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
+        of_items: ItemColumns | None = None
+        spelt: str | None = None
+        if self._brief:
+            from runbook_nb.record.brief import ItemColumns, letters
+
+            of_items = ItemColumns(items) if fan.is_fan_out else None
+            spelt = letters(shapes)
         where = f"the items of {visible(fan.stage.name)!r}"
         written: dict[str, Any] = {
             "stage": self._stage_number(fan.stage),
@@ -262,9 +292,11 @@ class LogWriter:
             "subject": None if fan.subject is None else name(fan.subject),
             "cap": fan.cap,
             "items": self._guarded(where, lambda: self._tagger.write(items)),
-            "statuses": _runs(fan.statuses),
-            "shapes": _runs(shapes),
-            "values": [self._column(column, fan.values, branch=True) for column in columns],
+            "statuses": _runs(fan.status_numbers()),
+            "shapes": _runs(shapes) if spelt is None else spelt,
+            "values": [
+                self._column(column, fan, branch=True, of_items=of_items) for column in columns
+            ],
         }
         if isinstance(items, Slots):
             written["size"] = len(items)

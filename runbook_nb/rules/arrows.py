@@ -79,7 +79,7 @@ def codes_by_arrow(op: str, limit: Any, data: Any) -> bytes | None:
     --------
     >>> import pyarrow as pa
     >>> codes_by_arrow("starts_with", "a", pa.chunked_array([["ab", None, "b"]]))
-    b'\\x01\\x03\\x00'
+    b'\x01\x03\x00'
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -176,7 +176,7 @@ def codes_by_word(places: Any, words: Sequence[Any], test: Callable[[Any], int])
     --------
     >>> import numpy as np
     >>> codes_by_word(np.array([0, 1, 0], "i1"), ["a", "b"], {"a": 0, "b": 1, None: 3}.get)
-    b'\\x00\\x01\\x00'
+    b'\x00\x01\x00'
     """
     import numpy as np
 

@@ -131,6 +131,19 @@ class Columns(Sequence[FrozenDict], Immutable):
         for start in range(0, len(indices), CHUNK):
             yield from self._made(indices[start : start + CHUNK])
 
+    def part(self, rows: range) -> Columns:
+        """Give neighbouring rows alone.
+
+        Examples
+        --------
+        >>> list(as_columns({"age": [1, 2, 3]}).part(range(1, 3)))
+        [{'age': 2}, {'age': 3}]
+        """
+        numbers = self._numbers if self._numbers is None else self._numbers[rows.start : rows.stop]
+        kept = None if self._rows is None else self._rows[rows.start : rows.stop]
+        held = {name: column.part(rows) for name, column in self._held.items()}
+        return Columns(held, len(rows), self._layouts, numbers, rows=kept, names=self._names)
+
     def vector(self, name: str) -> Vector | None:
         """Give a column as a numpy array with its nulls; None when it is no such column."""
         return self.held(name).vector() if name in self._names else None

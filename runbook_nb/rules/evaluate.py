@@ -214,7 +214,7 @@ def _walk(
     """Judge conditions until a function rule or the end: the one hot loop of this package."""
     missing = MISSING
     while type(step) is tuple:
-        key, path, test, following, _ = step
+        key, path, test, following, _, _, _, _ = step  # not *_: that makes a list
         try:
             actual = get(key, missing)
             if actual is missing and path is not None:

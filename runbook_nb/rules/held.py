@@ -166,6 +166,10 @@ class Held(Sequence[Any], Immutable):
         """Give the values of all rows; the list is not to be changed."""
         return self.many(range(len(self)))
 
+    def part(self, rows: range) -> Held:
+        """Give the column of neighbouring rows alone."""
+        return PlainColumn(self.many(rows))
+
     def vector(self) -> Vector | None:
         """Give the column as numpy has it, when it has it."""
         return None
@@ -306,6 +310,12 @@ class ArrayColumn(Held):
                 found[place] = None
         return found
 
+    def part(self, rows: range) -> Held:
+        """Give the column of neighbouring rows alone, without copying it."""
+        where = slice(rows.start, rows.stop)
+        nulls = None if self._nulls is None else self._nulls[where]
+        return ArrayColumn(self._data[where], nulls, self._zone, self._owner)
+
     def vector(self) -> Vector:
         """Give the array and where it is null."""
         import numpy as np
@@ -349,6 +359,12 @@ class SeriesColumn(Held):
             return [canonical(self._series.iloc[place]) for place in places]
         return self.made().many(places)
 
+    def part(self, rows: range) -> Held:
+        """Give the column of neighbouring rows alone."""
+        if self._made is not None:
+            return self._made.part(rows)
+        return SeriesColumn(self._series.iloc[rows.start : rows.stop], self._take)
+
     def whole(self) -> list[Any]:
         """Give the values of all rows; the list is not to be changed."""
         return self.made().whole()
@@ -383,6 +399,10 @@ class CategoryColumn(Held):
         """The values that occur, each once."""
         return self._words
 
+    def part(self, rows: range) -> Held:
+        """Give the column of neighbouring rows alone, without copying it."""
+        return CategoryColumn(self._codes[rows.start : rows.stop], self._words)
+
     def many(self, indices: Iterable[int]) -> list[Any]:
         """Give the values of some rows, in the order asked for."""
         words = [*self._words.whole(), None]  # the code of a null is -1, the last
@@ -412,6 +432,10 @@ class ArrowColumn(Held):
 
             part = self._data.take(pa.array([*indices], pa.int64()))
         return _arrow_values(part)
+
+    def part(self, rows: range) -> Held:
+        """Give the column of neighbouring rows alone, without copying it."""
+        return ArrowColumn(self._data.slice(rows.start, len(rows)))
 
     def arrow(self) -> Any:
         """Give the data."""

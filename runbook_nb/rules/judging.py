@@ -132,7 +132,7 @@ class _Judge:
 
     def codes(self, step: FilterStep, depth: int) -> bytes:
         """Put one condition to the rows that need it; the others' codes mean nothing."""
-        key, path, test, _, _ = step
+        key, path, test, *_ = step
         columns, size = self.columns, len(self.columns)
         condition = self.asked[depth][2]
         assert condition is not None  # noqa: S101 - a filter step has one
@@ -173,7 +173,7 @@ class _Judge:
 
     def followed(self, step: FilterStep, rows: Sequence[int]) -> list[int]:
         """Judge a dotted key: a flat name first, else a path."""
-        key, path, test, _, _ = step
+        key, path, test, *_ = step
         assert path is not None  # noqa: S101 - or nobody had to follow it
         flat = self.columns.values(key, rows)
         bases = self.columns.values(path[0], rows)

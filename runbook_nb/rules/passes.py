@@ -65,7 +65,7 @@ def codes_by_class(
     Examples
     --------
     >>> codes_by_class("gt", 7, [9, None, 2], frozenset({int, type(None)}))
-    b'\\x01\\x03\\x00'
+    b'\x01\x03\x00'
     >>> codes_by_class("gt", 7, [9, "9"], frozenset({int, str})) is None
     True
     """
@@ -114,7 +114,7 @@ def overwritten(codes: bytes, mask: bytes, code: int) -> bytes:
     Examples
     --------
     >>> overwritten(bytes([1, 1, 0]), bytes([0, 1, 1]), 3)
-    b'\\x01\\x03\\x03'
+    b'\x01\x03\x03'
     """
     # Long integers do bytes side by side: 255 where the mask is 1 clears what stood there.
     size = len(codes)
@@ -128,7 +128,7 @@ def both(left: bytes, right: bytes) -> bytes:
     Examples
     --------
     >>> both(bytes([1, 1, 0]), bytes([0, 1, 1]))
-    b'\\x00\\x01\\x00'
+    b'\x00\x01\x00'
     """
     found = int.from_bytes(left, "little") & int.from_bytes(right, "little")
     return found.to_bytes(len(left), "little")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from runbook_nb._frozen import Immutable
 from runbook_nb.rules.kinds import CODES, NO, RESULTS, STATUSES, YES
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
-from runbook_nb.rules.operators import Test, compile_condition
+from runbook_nb.rules.operators import Test, compile_condition, fast_lane
 
 if TYPE_CHECKING:
     from runbook_nb.rules.ruleset import RuleSet
@@ -188,8 +188,18 @@ class FunctionStep:
         self.following: list[Any] = [None] * CODES
 
 
-#: ``(key, path, test, following, codes so far)``: reads one key and tests it.
-FilterStep: TypeAlias = tuple[str, "tuple[str, ...] | None", Test, list[Any], tuple[int, ...]]
+#: ``(key, path, test, following, codes so far, class, compare, limit)``: reads one key and tests
+#: it. For values of exactly that class, ``compare(value, limit)`` says the same as the test.
+FilterStep: TypeAlias = tuple[
+    str,
+    "tuple[str, ...] | None",
+    Test,
+    list[Any],
+    tuple[int, ...],
+    "type | None",
+    "Callable[[Any, Any], bool] | None",
+    Any,
+]
 Step: TypeAlias = FilterStep | FunctionStep | DecisionPath
 
 
@@ -359,7 +369,8 @@ def _open(item: _Item, place: int, codes: tuple[int, ...]) -> Step:
     if not isinstance(item.conditions, tuple):
         return FunctionStep(item.position, item.conditions, codes)
     condition = item.conditions[place]
-    return (condition.key, condition.path, condition.test, [None] * CODES, codes)
+    lane = fast_lane(condition.test)
+    return (condition.key, condition.path, condition.test, [None] * CODES, codes, *lane)
 
 
 def _fold(codes: tuple[int, ...]) -> bool | None:

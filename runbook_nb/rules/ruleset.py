@@ -423,3 +423,18 @@ def _report_shadows(rules: tuple[Rule, ...], report: checks.Report) -> None:
             f"rules[{later}]",
             f"put it before rule {earlier + 1}, or narrow that one",
         )
+
+
+def deciding(rules: RuleSet) -> RuleSet:
+    """Give rules with the same outcomes that send to a branch what the given ones refuse.
+
+    Examples
+    --------
+    >>> strict = RuleSet("r", "1", [Rule({"a": {"gt": 1}}, then="x")], "y", unreadable="raise")
+    >>> deciding(strict).unreadable.branch
+    'refused'
+    """
+    made = object.__new__(RuleSet)
+    parts = (rules.default, Unreadable("refused"), rules.outside)
+    made._fill("", "", checks.Report(), rules.rules, parts)
+    return made

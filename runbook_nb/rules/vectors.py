@@ -53,7 +53,7 @@ def codes_by_vector(op: str, limit: Any, vector: Vector) -> bytes | None:
     --------
     >>> import numpy as np
     >>> codes_by_vector("gt", 7.5, Vector(np.array([7, 8]), None))
-    b'\\x00\\x01'
+    b'\x00\x01'
     """
     import numpy as np
 

@@ -6,8 +6,9 @@ something never fails the call; an absence an inner tool declared is the answer,
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from runbook_nb._json import WireReport, to_wire, wire_key
@@ -87,7 +88,10 @@ async def run_call(declaration: Declaration, args: Mapping[str, Any], ctx: ToolC
     recorded = recording_dispatch(ctx.tools, declaration.name)
     procedure = _procedure(declaration, recorded)
     running = procedure.run(
-        dict(args), redact=declaration.redact, signal=ctx.signal, **_limits(declaration)
+        dict(args),
+        redact=declaration.redact,
+        signal=ctx.signal,
+        **_options(declaration, ctx, procedure.run),
     )
     return await _answer(declaration, procedure, running, recorded, ctx)
 
@@ -125,7 +129,11 @@ async def resume_call(
             code="not_resumable",
         )
     running = resume(
-        checkpoint, answer, redact=declaration.redact, signal=ctx.signal, **_limits(declaration)
+        checkpoint,
+        answer,
+        redact=declaration.redact,
+        signal=ctx.signal,
+        **_options(declaration, ctx, resume),
     )
     return await _answer(declaration, procedure, running, recorded, ctx)
 
@@ -142,8 +150,18 @@ def _procedure(declaration: Declaration, recorded: RecordedDispatch) -> Procedur
     return procedure
 
 
-def _limits(declaration: Declaration) -> dict[str, Any]:
-    return {} if declaration.limits is None else {"limits": declaration.limits}
+def _options(
+    declaration: Declaration, ctx: ToolContext, begin: Callable[..., Any]
+) -> dict[str, Any]:
+    limits = {} if declaration.limits is None else {"limits": declaration.limits}
+    return {**limits, **engine_of(ctx, begin)}
+
+
+def engine_of(ctx: ToolContext, begin: Callable[..., Any]) -> dict[str, Any]:
+    """Give the engine of a call as an option, to a procedure that knows of engines."""
+    if ctx.engine is None or "engine" not in inspect.signature(begin).parameters:
+        return {}
+    return {"engine": ctx.engine}
 
 
 async def _answer(
@@ -283,8 +301,7 @@ async def compose_envelope(
     state = run.state if isinstance(run.state, Mapping) else {}
     walk = await describe_walk(
         run,
-        cap=declaration.walk.cap,
-        recording=declaration.walk.recording,
+        options=declaration.walk,
         ctx=ctx,
         tool_name=declaration.name,
     )

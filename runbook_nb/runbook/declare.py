@@ -27,6 +27,9 @@ from runbook_nb.tools import Tool, ToolContext, define_tool, probe_dispatch
 #: Largest recording that is filed, in bytes of UTF-8 JSON, unless told otherwise.
 DEFAULT_RECORDING_MAX_BYTES: Final = 5_000_000
 
+#: How a walk is filed: its capped rows alone, or the whole of it in a form beside them.
+WALK_FORMS: Final = ("json", "columns", "arrow")
+
 #: Makes the procedure of one call from the door to other tools.
 RunbookProcedure = Callable[[Any], Procedure]
 
@@ -69,12 +72,16 @@ class WalkOptions(Immutable):
     ----------
     cap : int
         Rows of the filed walk at most.
+    form : {"json", "columns", "arrow"}
+        With ``columns`` or ``arrow`` the whole walk is filed beside those rows: as packed JSON
+        columns, or as an Arrow stream (which needs pyarrow). ``json`` files the rows alone.
     recording : RecordingOptions or None
         None files no recording.
     """
 
     cap: int = DEFAULT_WALK_CAP
     recording: RecordingOptions | None = None
+    form: str = "json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +144,7 @@ def runbook_as_tool(
     presentation : {"prose", "panel"}
         Who draws the rows: the model's words, or the host.
     walk : WalkOptions or mapping, optional
-        Cap of the filed walk; whether a recording is filed beside it.
+        Cap of the filed walk; whether the whole walk, or a recording, is filed beside it.
     redact : Redact or mapping, optional
         What must not be seen in anything that leaves a run.
     limits : Limits or mapping, optional
@@ -273,7 +280,7 @@ def _as_rules(given: Any, where: str) -> tuple[RunbookRules | None, RuleSet | No
 def _as_walk(given: Any, where: str) -> WalkOptions:
     if given is None:
         return WalkOptions()
-    options = read_options(given, WalkOptions, ("cap", "recording"), f"{where}: walk")
+    options = read_options(given, WalkOptions, ("cap", "recording", "form"), f"{where}: walk")
     cap = options.get("cap", DEFAULT_WALK_CAP)
     if type(cap) is not int or cap < 1:
         raise DefinitionError(
@@ -281,10 +288,33 @@ def _as_walk(given: Any, where: str) -> WalkOptions:
             where="walk.cap",
             code="bad_runbook",
         )
+    form = options.get("form", "json")
+    if not isinstance(form, str) or form not in WALK_FORMS:
+        raise DefinitionError(
+            f"{where}: walk.form is {form!r}; it is 'json' for the capped rows alone, 'columns' or "
+            "'arrow' to file the whole walk beside them",
+            where="walk.form",
+            code="bad_runbook",
+            fix=did_you_mean(str(form), WALK_FORMS) or "write form='columns'",
+        )
+    if form == "arrow":
+        _need_arrow(where)
     asked = options.get("recording", MISSING)
     if isinstance(given, WalkOptions) and asked is None:
         asked = MISSING
-    return WalkOptions(cap=cap, recording=resolve_recording_policy(asked, where))
+    return WalkOptions(cap=cap, recording=resolve_recording_policy(asked, where), form=form)
+
+
+def _need_arrow(where: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise DefinitionError(
+            f"{where}: walk.form is 'arrow', and pyarrow is not installed",
+            where="walk.form",
+            code="not_installed",
+            fix="pip install 'runbook-nb[arrow]', or write form='columns'",
+        )
 
 
 def resolve_recording_policy(

@@ -148,12 +148,12 @@ def _executions(log: Log) -> Iterator[tuple[str, FanOut]]:
             key = f"{prefix}{fan.stage.key}"
             if fan.is_fan_out:
                 yield key, fan
-            numbers = (number for number in set(fan.shapes) if number >= 0)
+            numbers = fan.shape_counts()
             nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
             for index, shape in fan.begun() if nested else ():
                 if shape.number in nested:
                     inner = facts_of(log, shape)
-                    yield from inside(inner, fan.values, fan.offsets[index], fan.template(prefix))
+                    yield from inside(inner, *fan.part(index), fan.template(prefix))
 
     return inside(work_out(log, log.root.codes), log.root.values, 0, "")  # type: ignore[no-any-return]
 
@@ -176,6 +176,5 @@ def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:
 def ended_as(group: FanOutGroup, *statuses: int) -> Iterator[tuple[FanOut, int]]:
     """Yield the items of a group that ended in one of these ways, in order."""
     for fan in group.executions:
-        for index, status in enumerate(fan.statuses):
-            if status in statuses:
-                yield fan, index
+        for index in fan.ended_as(*statuses):
+            yield fan, index

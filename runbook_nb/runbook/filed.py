@@ -5,23 +5,28 @@ Bridge layer. Where a ticket is missing or cannot be redeemed, that is said and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._deep import read_json
 from runbook_nb._display import Renderable
-from runbook_nb._text import counted, show
+from runbook_nb._text import MISSING, counted, show
 from runbook_nb._view import Card
-from runbook_nb.errors import NotCarried
-from runbook_nb.record.projection import COLUMNS, WalkRow
+from runbook_nb.errors import NotCarried, RunbookError
+from runbook_nb.record.projection import COLUMNS, WalkPage, WalkRow, page_bounds
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.walk import Walk
+
 
 class FiledWalk(Sequence[WalkRow], Renderable):
-    """The rows of a walk that was filed, read through its ticket when first needed.
+    """A walk that was filed, read through its tickets when first needed.
+
+    Where the whole walk was filed (``walk={"form": "columns"}``), this is all of it. Else it is
+    the capped rows, which name no subjects and hold no edges.
 
     Attributes
     ----------
@@ -34,14 +39,36 @@ class FiledWalk(Sequence[WalkRow], Renderable):
         self._artifacts = artifacts
 
     @cached_property
-    def rows(self) -> tuple[WalkRow, ...]:
-        """The filed rows.
+    def whole(self) -> Walk | None:
+        """The whole walk, where it was filed and its ticket can be redeemed here; None else.
+
+        Raises
+        ------
+        NotCarried
+            The store gave back something else, or what was damaged.
+        """
+        ref = self.descriptor.get("columns_ref")
+        record = None if ref is None or self._artifacts is None else self._artifacts.get_sync(ref)
+        if record is None:
+            return None
+        from runbook_nb.record.walk_file import read_walk
+
+        try:
+            return read_walk(record)
+        except RunbookError as error:
+            raise NotCarried(f"the walk is not carried: {error.message}", fix=error.fix) from error
+
+    @cached_property
+    def rows(self) -> Sequence[WalkRow]:
+        """The filed rows: all of them, or those within the cap.
 
         Raises
         ------
         NotCarried
             No ticket, or no store that redeems it.
         """
+        if self.whole is not None:
+            return self.whole
         data = redeem(self._artifacts, self.descriptor, "ref")
         if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
             raise NotCarried("the walk is not carried: what the store gave back is no list of rows")
@@ -51,6 +78,16 @@ class FiledWalk(Sequence[WalkRow], Renderable):
     def total(self) -> int:
         """How many rows the walk had when it was recorded."""
         return int(self.descriptor.get("total", 0))
+
+    @property
+    def shown(self) -> int:
+        """How many of them were filed and can be had here."""
+        return len(self.rows)
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all of them."""
+        return self.shown == self.total
 
     @property
     def steps_executed(self) -> int:
@@ -63,45 +100,65 @@ class FiledWalk(Sequence[WalkRow], Renderable):
     def __getitem__(self, index: Any) -> Any:
         return self.rows[index]
 
-    def page(self, start: int, n: int) -> list[WalkRow]:
-        """Give ``n`` of the filed rows from position ``start``."""
-        return list(self.rows[max(start, 0) : max(start, 0) + max(n, 0)])
+    def __iter__(self) -> Iterator[WalkRow]:
+        return iter(self.rows)
 
-    def of(self, subject: Any) -> list[WalkRow]:
-        """Subjects are not carried by filed rows.
+    def page(self, start: int, n: int) -> WalkPage:
+        """Give ``n`` of the filed rows from position ``start``; see `Walk.page`.
+
+        The page's ``total`` is that of the rows that can be paged.
+        """
+        if self.whole is not None:
+            return self.whole.page(start, n)
+        start, n = page_bounds(start, n)
+        return WalkPage(self.rows[start : start + n], start, len(self.rows))
+
+    def of(
+        self, subject: Any = MISSING, *, index: int | None = None, stage: str | None = None
+    ) -> Walk:
+        """Give the walk of one subject alone; see `Walk.of`.
 
         Raises
         ------
         NotCarried
-            Always: rows name branches, not subjects.
+            Only the capped rows were filed: they name branches, not subjects.
+        SubjectNotFound
+            No such subject went through a branch, or several did.
         """
+        if self.whole is not None:
+            return self.whole.of(subject, index=index, stage=stage)
         raise NotCarried(
             f"which branch belonged to {show(subject)} is not carried by the filed rows",
-            fix="ask the live envelope, or why() on a copy with its dossier",
+            fix="ask the live envelope, or why() on a copy with its dossier; "
+            'walk={"form": "columns"} files the whole walk',
         )
 
     @property
     def decisions(self) -> list[Any]:
-        """Decisions are not carried by filed rows.
+        """Every decision made by rules; see `Walk.decisions`.
 
         Raises
         ------
         NotCarried
-            Always: rows tell decisions in words.
+            Only the capped rows were filed: they tell decisions in words.
         """
+        if self.whole is not None:
+            return self.whole.decisions
         raise NotCarried(
             "decisions are not carried by the filed rows, which tell them in words",
             fix="ask the live envelope, or dossier.subjects() on a copy with its dossier",
         )
 
     def flowchart(self) -> Any:
-        """Edges are not carried by filed rows.
+        """Draw the walk; see `Walk.flowchart`.
 
         Raises
         ------
         NotCarried
-            Always: rows hold no edges.
+            Only the capped rows were filed: they hold no edges.
         """
+        if self.whole is not None:
+            return self.whole.flowchart()
         raise NotCarried(
             "the flowchart is not carried by the filed rows, which hold no edges",
             fix="ask the live envelope, or recording() where one was filed",

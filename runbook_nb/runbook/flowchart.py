@@ -144,7 +144,11 @@ def flowchart_as_tool(
 
 
 async def _run(declaration: _Declaration, args: Mapping[str, Any], ctx: ToolContext) -> str:
-    running = declaration.flowchart.run(dict(args), redact=declaration.redact, signal=ctx.signal)
+    from runbook_nb.runbook.bridge import engine_of
+
+    run = declaration.flowchart.run
+    engine = engine_of(ctx, run)
+    running = run(dict(args), redact=declaration.redact, signal=ctx.signal, **engine)
     return await _answered(declaration, running, ctx)
 
 
@@ -157,7 +161,10 @@ async def _resume(declaration: _Declaration, checkpoint: Any, given: Any, ctx: T
             where="flowchart",
             code="not_resumable",
         )
-    running = resume(checkpoint, given, redact=declaration.redact, signal=ctx.signal)
+    from runbook_nb.runbook.bridge import engine_of
+
+    engine = engine_of(ctx, resume)
+    running = resume(checkpoint, given, redact=declaration.redact, signal=ctx.signal, **engine)
     return await _answered(declaration, running, ctx)
 
 

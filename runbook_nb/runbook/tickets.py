@@ -13,7 +13,9 @@ from runbook_nb._json import REPEATED, WireReport, byte_size
 from runbook_nb._text import clip, listed
 from runbook_nb.artifacts import (
     CHART_WALK_ARTIFACT_KIND,
+    CHART_WALK_COLUMNS_ARTIFACT_KIND,
     RECORDING_ARTIFACT_KIND,
+    chart_walk_columns_put_input,
     chart_walk_put_input,
     recording_put_input,
 )
@@ -24,7 +26,7 @@ from runbook_nb.record.slots import error_words
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
-    from runbook_nb.runbook.declare import RecordingOptions
+    from runbook_nb.runbook.declare import RecordingOptions, WalkOptions
     from runbook_nb.tools import ToolContext
 
 #: What every walk note says first.
@@ -39,6 +41,12 @@ RECORDING_NOTE: Final = (
     "procedure's structure, its state, its commit log and its recorder's data; of all that, only "
     "the redaction policy scrubbed anything. `events` is empty by construction: no agent turn took "
     "place in the run."
+)
+
+#: What every note of a whole walk says first.
+WHOLE_NOTE: Final = (
+    "The whole walk, in columns, for rb.read_walk: every row, its decisions and the structure, as "
+    "the redaction policy lets them be seen."
 )
 
 NO_STORE: Final = (
@@ -191,25 +199,97 @@ def _reason(run: Run, error: Exception) -> str:
     return str(error) if isinstance(error, ArtifactError) else failure_words(run, error)
 
 
+async def mint_whole_walk(
+    run: Run, form: str, ctx: ToolContext, tool_name: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """File every row of a run's walk, in columns.
+
+    Returns
+    -------
+    fields : dict
+        The ``columns_…`` fields of the descriptor; ``columns_ref``, ``columns_kind`` and
+        ``columns_bytes`` only when filed.
+    swept : tuple of str
+        References the store gave up to make room.
+    """
+    from runbook_nb.record.walk_file import write_walk
+
+    total = len(run.walk)
+    counters = {
+        "columns_form": form,
+        "columns_rows": 0,
+        "columns_total": total,
+        "columns_complete": False,
+    }
+    if not total:
+        reason = "There was no row to file."
+        return {**counters, "columns_complete": True, "columns_note": reason}, ()
+    if not ctx.has_artifacts:
+        return {**counters, "columns_note": f"{WHOLE_NOTE} It was not filed: {NO_STORE}."}, ()
+    report = WireReport()
+    try:
+        written = write_walk(run, form, report=report)  # type: ignore[arg-type]
+    except Exception as error:  # a state no JSON carries, or a view of it that failed
+        return {
+            **counters,
+            "columns_note": f"{WHOLE_NOTE} It could not be written and was not filed: "
+            f"{_reason(run, error)}. Only the ticket was lost, never the answer.",
+        }, ()
+    try:
+        put = chart_walk_columns_put_input(
+            written, form=form, tool_name=tool_name, tool_call_id=ctx.call_id
+        )
+        filed = await ctx.artifacts.put(put)
+        ref, stored = filed.meta.ref, filed.meta.bytes
+        swept = tuple(gone.ref for gone in filed.swept)
+    except Exception as error:  # whatever a store does, the answer stands
+        return {
+            **counters,
+            "columns_bytes": len(written),
+            "columns_note": f"{WHOLE_NOTE} Filing it failed: {failure_words(run, error)}. Only "
+            "the ticket was lost, never the answer.",
+        }, ()
+    return {
+        "columns_ref": ref,
+        "columns_kind": CHART_WALK_COLUMNS_ARTIFACT_KIND,
+        **counters,
+        "columns_rows": total,
+        "columns_complete": True,
+        "columns_bytes": stored,
+        "columns_note": WHOLE_NOTE + _replaced_words(report),
+    }, swept
+
+
 async def describe_walk(
-    run: Run,
-    *,
-    cap: int,
-    recording: RecordingOptions | None,
-    ctx: ToolContext,
-    tool_name: str,
+    run: Run, *, options: WalkOptions, ctx: ToolContext, tool_name: str
 ) -> dict[str, Any]:
     """File what a run leaves and give the whole descriptor, in its wire order."""
-    projected = run.walk.project(cap)
+    projected = run.walk.project(options.cap)
     walk = await mint_walk(run, projected, ctx, tool_name)
-    if recording is None:
-        return walk
-    fields, swept = await mint_chart_recording(run, recording, ctx, tool_name)
-    if walk.get("ref") in swept:
-        # A ticket for something the store no longer has would be a promise nobody can redeem.
+    given_up: dict[str, str] = {}
+    whole: dict[str, Any] = {}
+    if options.form != "json":
+        whole, swept = await mint_whole_walk(run, options.form, ctx, tool_name)
+        given_up.update(dict.fromkeys(swept, "the whole walk"))
+    fields: dict[str, Any] = {}
+    if options.recording is not None:
+        fields, swept = await mint_chart_recording(run, options.recording, ctx, tool_name)
+        given_up.update(dict.fromkeys(swept, "the recording"))
+    # A ticket for something the store no longer has would be a promise nobody can redeem.
+    made_room = given_up.get(walk.get("ref", ""))
+    if made_room is not None:
         walk = {key: value for key, value in walk.items() if key not in ("ref", "kind")}
-        walk["note"] = walk_note(
-            projected,
-            "The rows were filed, and given up again by the store to make room for the recording.",
+        reason = (
+            f"The rows were filed, and given up again by the store to make room for {made_room}."
         )
-    return {**walk, **fields}
+        walk["note"] = walk_note(projected, reason)
+    made_room = given_up.get(whole.get("columns_ref", ""))
+    if made_room is not None:
+        lost = ("columns_ref", "columns_kind")
+        whole = {key: value for key, value in whole.items() if key not in lost}
+        whole |= {"columns_rows": 0, "columns_complete": False}
+        whole["columns_note"] = (
+            f"{WHOLE_NOTE} It was filed, and given up again by the store to make room for "
+            f"{made_room}."
+        )
+    return {**walk, **whole, **fields}

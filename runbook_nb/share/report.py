@@ -77,6 +77,7 @@ def provenance(envelope: Envelope) -> list[tuple[str, str]]:
         ("Rules", version if name is None else f"{name} {version}"),
         ("Call", _text(result.get("af_provenance", {}).get("toolCallId"))),
         ("Walk", _text(walk.get("ref"))),
+        ("Whole walk", _text(walk.get("columns_ref"))),
         ("Recording", _text(walk.get("recording_ref"))),
         ("Written by", GENERATOR),
     ]

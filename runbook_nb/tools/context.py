@@ -116,6 +116,8 @@ class ToolContext:
         stands in the argument's place.
     progress : callable
         Takes anything worth telling while the call runs.
+    engine : object
+        Where the branches of a procedure's fan-outs run; see `Chart.run`.
     run_sink : callable
         Hears of every `Run` a procedure makes in this call. For procedures, not for authors.
 
@@ -134,6 +136,7 @@ class ToolContext:
     credential: Any = field(default=None, repr=False)
     wanted: Mapping[str, Any] = field(default_factory=FrozenDict)
     progress: Callable[[Any], None] = field(default=_hear_nothing, repr=False)
+    engine: Any = field(default=None, repr=False)
     run_sink: Callable[[Any], None] = field(default=_hear_nothing, repr=False)
 
     def __post_init__(self) -> None:

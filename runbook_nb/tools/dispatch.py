@@ -8,6 +8,7 @@ started, and turns an absence nobody asked to survive into a signal that ends th
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
@@ -17,11 +18,13 @@ from runbook_nb._json import to_wire
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, did_you_mean
 from runbook_nb.artifacts import NoArtifacts
+from runbook_nb.chart.standing import standing
 from runbook_nb.coverage import Ledger, fold_declared, read_coverage_result
 from runbook_nb.coverage.provenance import stamp_of
 from runbook_nb.errors import (
     CheckpointError,
     DefinitionError,
+    EngineError,
     RunbookError,
     RunSignal,
     ToolRefused,
@@ -30,6 +33,9 @@ from runbook_nb.errors import (
 from runbook_nb.tools.context import Session, ToolContext
 from runbook_nb.tools.gates import Credentials, check_arguments, issue_credential
 from runbook_nb.tools.tool import Tool, as_arguments
+
+#: When a call started: its number, or that of the fan-out, the branch, and its number in that.
+Moment = tuple[int, ...]
 
 #: How many links of a cause chain `absence_signal_of` follows.
 SIGNAL_HOPS: Final = 8
@@ -70,7 +76,7 @@ class InnerDispatch:
         The tools by name, as they were when the outer call began.
     credentials : callable or None
         Issues what tools need.
-    call_id, session, signal, progress
+    call_id, session, signal, progress, engine
         Those of the outer call; ``progress(call_id, tool, value)``.
     """
 
@@ -83,6 +89,7 @@ class InnerDispatch:
         credentials: Credentials | None = None,
         signal: Stop | None = None,
         progress: Callable[[str, str, Any], None] = lambda call_id, tool, value: None,
+        engine: Any = None,
     ) -> None:
         self._catalogue = dict(catalogue)
         self._call_id = call_id
@@ -90,7 +97,11 @@ class InnerDispatch:
         self._credentials = credentials
         self._signal = signal
         self._progress = progress
+        self._engine = engine
         self._numbers = itertools.count(1)  # drawing from it is atomic
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Away, ()
 
     def has(self, name: str) -> bool:
         """Say whether the catalogue holds a tool; those a provider delivers are not in it."""
@@ -122,6 +133,7 @@ class InnerDispatch:
             artifacts=NoArtifacts(),
             signal=self._signal if signal is None else signal,
             credential=credential,
+            engine=self._engine,
             progress=lambda value: self._progress(call_id, name, value),
         )
         return await tool.execute(given, ctx)
@@ -242,10 +254,10 @@ class RecordedDispatch:
 
     tools: ToolDispatch
     # Keyed by the order of starting; a counter and a dict are safe to share between threads.
-    _ended: dict[int, InnerCallRecord] = field(default_factory=dict)
-    _signals: dict[int, RunbookAbsenceSignal] = field(default_factory=dict)
+    _ended: dict[Moment, InnerCallRecord] = field(default_factory=dict)
+    _signals: dict[Moment, RunbookAbsenceSignal] = field(default_factory=dict)
     # What each answer declared as it came: the procedure holds the same object, and may change it.
-    _heard: dict[int, tuple[Ledger, Any]] = field(default_factory=dict, init=False)
+    _heard: dict[Moment, tuple[Ledger, Any]] = field(default_factory=dict, init=False)
 
     @property
     def records(self) -> list[InnerCallRecord]:
@@ -386,8 +398,8 @@ def recording_dispatch(
     """
     recorded = RecordedDispatch(tools=_Undelivered(name))
     for place, call in enumerate(earlier):
-        recorded._ended[place] = call.record
-        recorded._heard[place] = (call.declared, call.stamp)
+        recorded._ended[place,] = call.record
+        recorded._heard[place,] = (call.declared, call.stamp)
     if delivered is not None:
         recorded.tools = _Recorder(delivered, recorded)
     return recorded
@@ -400,6 +412,21 @@ class _Recorder:
         self._delivered = delivered
         self._into = into
         self._places = itertools.count(len(into._ended))
+        self._fans: dict[object, int] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Away, ()
+
+    def _moment(self) -> Moment:
+        """Say when a call starts; of branches on workers, as if they ran in their order."""
+        here = standing.get()
+        if here is None:
+            return (next(self._places),)
+        with self._lock:
+            if here.fan not in self._fans:
+                self._fans[here.fan] = next(self._places)
+        return self._fans[here.fan], here.index, next(here.numbers)
 
     def has(self, name: str) -> bool:
         return self._delivered.has(name)
@@ -412,7 +439,7 @@ class _Recorder:
         signal: Stop | None = None,
         allow_absent: bool = False,
     ) -> Any:
-        place, ended = next(self._places), self._into._ended
+        place, ended = self._moment(), self._into._ended
         given = {} if args is None else args
         try:
             result = await self._delivered.call(name, given, signal=signal)
@@ -429,6 +456,30 @@ class _Recorder:
             return result
         self._into._signals[place] = RunbookAbsenceSignal(result, name)
         raise self._into._signals[place]
+
+
+class _Away:
+    """Stands for the door to other tools in a process that it does not lead out of."""
+
+    def has(self, name: str) -> bool:
+        raise _needs_dispatch(name)
+
+    async def call(self, name: str, *_: Any, **__: Any) -> NoReturn:
+        raise _needs_dispatch(name)
+
+
+def _needs_dispatch(name: str) -> EngineError:
+    here = standing.get()
+    error = EngineError(
+        f"the branch needs the dispatch of its run, for tool {name!r}, and ran in another process "
+        "(needs_dispatch)",
+        code="needs_dispatch",
+        where=name,
+        fix="run it with engine='threads', or call the tool before the fan-out",
+    )
+    if here is not None:
+        here.refuse(f"EngineError: {error}")
+    return error
 
 
 def _kept_stamp(result: Any) -> Any:

@@ -88,6 +88,8 @@ class Toolbox(Renderable):
         ``(tool, args)``: may the call be made at all; only True is a yes.
     middleware : iterable of callable, optional
         ``(call, next)``, the first outermost.
+    engine : str, Executor or Client, optional
+        Where the branches of every procedure's fan-outs run; see `Chart.run`.
 
     Raises
     ------
@@ -122,11 +124,17 @@ did you mean 'ages'?
         observer: Hears | None = None,
         permit: Judge | None = None,
         middleware: Iterable[Middleware] = (),
+        engine: Any = None,
     ) -> None:
         if not isinstance(session, Session):
             raise DefinitionError(
                 f"session cannot be {session!r}", where="session", fix="give rb.Session(name)"
             )
+        if engine is not None:
+            from runbook_nb.chart.engines import as_engine
+
+            as_engine(engine)  # refused here, not at the first call
+        self._engine = engine
         self._session = session
         self._store = _checked_store(artifacts)
         self._providers = _callables("providers", providers)
@@ -443,6 +451,7 @@ did you mean 'ages'?
             credentials=self._credentials,
             signal=call.signal,
             progress=progress,
+            engine=self._engine,
         )
         return ToolContext(
             call_id=call.call_id,
@@ -451,6 +460,7 @@ did you mean 'ages'?
             tools=tools,
             signal=call.signal,
             progress=lambda value: progress(call.call_id, call.tool.name, value),
+            engine=self._engine,
             run_sink=self._keep_run,
         )
 

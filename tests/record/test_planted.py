@@ -13,6 +13,7 @@ import dataclasses
 import html
 import json
 import re
+import zlib
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -1546,6 +1547,9 @@ OUTLETS: dict[str, Callable[[Any], Any]] = {
     "recording card": lambda run: [*cell(run.recording()), str(run.recording())],
     "saved": lambda run: run.recording().to_json(),
     "loaded": lambda run: list(loaded(run)),
+    "walk file": lambda run: zlib.decompress(rb.write_walk(run)).decode(),
+    "walk in arrow": lambda run: rb.write_walk(run, "arrow").decode("utf-8", "replace"),
+    "walk read back": lambda run: rb.read_walk(rb.write_walk(run)).to_dicts(),
     "kept": kept,
     "text": lambda run: [str(run), repr(run), run.summary()],
     "markdown": lambda run: [run.to_markdown(), run.structure.to_markdown()],
@@ -1619,6 +1623,21 @@ def test_a_served_log_read_back_shows_what_the_served_run_shows(name, policy):
             [slot.to_dict() for slot in Slots(yours, run.redactor)]
         )
     assert to_wire(beside["state"]) == to_wire(run.state)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [(name, n) for name, there in PLACES.items() for n in (None, *range(len(there.policies)))],
+)
+def test_a_walk_read_back_from_a_file_shows_what_the_served_walk_shows(name, policy):
+    run = ran(name, policy)
+    for form in ("columns", "arrow"):
+        walk = rb.read_walk(rb.write_walk(run, form))
+        assert walk.to_dicts() == run.walk.to_dicts()
+        assert [repr(made.decision.to_dict()) for made in walk.decisions] == [
+            repr(made.decision.to_dict()) for made in run.decisions
+        ]
+        assert walk.steps_executed == run.steps_executed
 
 
 # -- strange secrets -----------------------------------------------------------------------------

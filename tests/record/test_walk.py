@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
-from runbook_nb.errors import SubjectNotFound
+from runbook_nb.errors import DefinitionError, SubjectNotFound
 from runbook_nb.record.narrative import condition_words
 from runbook_nb.record.places import runtime_id, same_subject
 from runbook_nb.record.projection import COLUMNS
-from runbook_nb.record.walk import Walk
+from runbook_nb.record.row_forms import RowForms
+from runbook_nb.record.rows import Rows
 
 RULES = rb.RuleSet("age", "v1", [rb.Rule({"age": {"gt": 7}}, "old")], default="new")
 
@@ -50,13 +53,19 @@ def big():
 
 def rows_made(monkeypatch):
     made = []
-    real = Walk._make
+    one, branch = Rows.make, RowForms.branch
 
     def counting(self, entry, step):
         made.append(step)
-        return real(self, entry, step)
+        return one(self, entry, step)
 
-    monkeypatch.setattr(Walk, "_make", counting)
+    def counting_all(self, *given):
+        rows = branch(self, *given)
+        made.extend(row.step for row in rows)
+        return rows
+
+    monkeypatch.setattr(Rows, "make", counting)
+    monkeypatch.setattr(RowForms, "branch", counting_all)
     return made
 
 
@@ -122,13 +131,13 @@ def test_a_page_makes_its_own_rows_alone(big, monkeypatch):
 
 def test_a_page_walks_over_no_entry_before_it(big, monkeypatch):
     seen = []
-    real = Walk._branch
+    real = Rows._branch
 
     def counting(self, fan, index, prefix, skip=0):
         seen.append(index)
         return real(self, fan, index, prefix, skip)
 
-    monkeypatch.setattr(Walk, "_branch", counting)
+    monkeypatch.setattr(Rows, "_branch", counting)
     big.walk.page(3 + 12 * 2500 + 5, 2)
     assert seen == [2500]
 
@@ -149,6 +158,41 @@ def test_pages_beyond_the_end_or_before_the_start_are_short():
     assert walk.page(-5, 2) == walk.page(0, 2)
     with pytest.raises(IndexError):
         walk[9999]
+
+
+def test_a_page_says_which_of_how_many_rows_it_holds():
+    walk = subjects(3).run_sync().walk
+    page = walk.page(5, 4)
+    assert [row.step for row in page] == [5, 6, 7, 8]
+    assert (page.start, page.shown, page.total, page.complete) == (5, 4, len(walk), False)
+    assert walk.page(0, 10**9).complete
+    beyond = walk.page(9999, 5)
+    assert (beyond.start, beyond.shown, beyond.total, beyond.complete) == (9999, 0, 43, False)
+    assert beyond.view().headline == "no row from 9999 on, of 43 rows"
+    assert page.view().headline == "rows 5 to 8 of 43 rows"
+    assert list(page.to_frame()["text"]) == [row.text for row in page]
+    assert walk.page(-5, 2).start == 0
+    again = pickle.loads(pickle.dumps(page))  # noqa: S301 - our own
+    assert (again, again.start, again.total) == (page, 5, 43)
+    with pytest.raises(TypeError):
+        page.append(1)
+
+
+@pytest.mark.parametrize(("start", "n"), [("5", 1), (1.5, 1), (None, 1), (0, "9"), (True, 1)])
+def test_a_page_begins_at_a_whole_number(start, n):
+    with pytest.raises(DefinitionError, match=r"of a page is .*, not a whole number"):
+        subjects(1).run_sync().walk.page(start, n)
+
+
+def test_rows_of_branches_are_those_made_one_by_one(big):
+    walk = big.walk
+    one_by_one = [
+        walk._rows.make(entry, step) for step, entry in enumerate(walk.entries(100), start=100)
+    ]
+    assert walk.page(100, len(walk)) == one_by_one
+    assert all(type(row) is rb.WalkRow for row in walk.page(0, 60))
+    with pytest.raises(AttributeError):
+        walk.page(0, 60)[9].text = "x"
 
 
 def test_slices_reach_as_those_of_a_list():
@@ -191,6 +235,58 @@ def test_a_subject_that_is_not_there_or_there_twice_is_an_error_that_says_so():
     with pytest.raises(SubjectNotFound):
         twice.walk.of("a", index=1, stage="other")
     assert issubclass(SubjectNotFound, LookupError)
+
+
+def each_of(items, **options):
+    look = flow_chart("e", lambda s: None, id="e").build()
+    return (
+        flow_chart("c", lambda s: None, id="s")
+        .add_parallel_for_each(
+            "E",
+            id="each",
+            items=lambda s: items,
+            branch=look,
+            max_branches=50,
+            into="o",
+            **options,
+        )
+        .build()
+        .run_sync()
+        .walk
+    )
+
+
+def test_asking_for_none_is_asking_for_what_nothing_names():
+    rows = [{"id": "a"}, {"id": None}, {"id": "b"}]
+    walk = each_of(rows, subject="id")
+    assert walk.of(None).only[1] == 1
+    with pytest.raises(SubjectNotFound, match="no branch has subject —"):
+        each_of(["a", "b"]).of(None)
+    with pytest.raises(SubjectNotFound, match="2 branches have subject —: 0, 1"):
+        each_of([{"id": None}, {}], subject="id").of(None)
+    with pytest.raises(SubjectNotFound, match="no subject was named; 3 branches began: 0, 1, 2"):
+        walk.of()
+    assert each_of(["a"]).of() == each_of(["a"]).of("a")
+    assert walk.of(None, index=2) == walk.of("b")
+
+
+def test_subjects_of_every_kind_are_found_as_a_look_at_each_would_find_them():
+    nan = float("nan")
+    items = ["1", 1, 1.0, True, "true", 2, "x", "—", None, nan, 2**70, "x"]
+    rows = [{"id": item} for item in items] + [{"id": [1]}, {"id": [1]}, {"id": {"a": 1}}, {}]
+    walk = each_of(rows, subject="id")
+    for asked in (*items, [1], {"a": 1}, "nan", "NaN", "[1]", "(1 item)", str(2**70), "2", object):
+        want = [
+            index for fan, index, _ in walk.branches() if same_subject(fan.subject_of(index), asked)
+        ]
+        assert [index for _, index, _ in walk._index().find(asked)] == want, asked
+
+
+def test_the_subjects_are_looked_through_once(big, calls_of):
+    walk = big.walk
+    walk.of("h1")
+    assert calls_of(lambda: walk.of("h2999")) < 300
+    assert calls_of(lambda: walk.of(index=2999)) < 300
 
 
 def nested():

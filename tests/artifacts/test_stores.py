@@ -1,4 +1,4 @@
-"""The in-memory store: what goes in comes out, within budgets, apart for each scope."""
+"""Every store there is: what goes in comes out, within budgets, apart for each scope."""
 
 import asyncio
 import json
@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as trials
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from runbook_nb._ids import SeededIds
-from runbook_nb.artifacts import ArtifactScope, InMemoryArtifacts
+from runbook_nb.artifacts import ArtifactScope
 from runbook_nb.errors import ArtifactError, DefinitionError
 from runbook_nb.settings import settings
 
@@ -41,14 +48,14 @@ def refs(store, scope=HERE, **more):
 # --- put and get -------------------------------------------------------------------------------
 
 
-def test_case_59_put_gives_a_ticket_with_a_reference_and_the_size_in_bytes():
-    meta = InMemoryArtifacts().put_sync(HERE, note("é")).meta
+def test_case_59_put_gives_a_ticket_with_a_reference_and_the_size_in_bytes(make):
+    meta = make().put_sync(HERE, note("é")).meta
     assert re.fullmatch(r"art_[A-Za-z0-9]{22}", meta.ref)
     assert meta.bytes == 2
 
 
-def test_case_60_a_blank_kind_is_refused_and_nothing_is_filed():
-    store = InMemoryArtifacts()
+def test_case_60_a_blank_kind_is_refused_and_nothing_is_filed(make):
+    store = make()
     with pytest.raises(ArtifactError, match="kind") as caught:
         store.put_sync(HERE, {**note(), "kind": " "})
     assert caught.value.code == "invalid_artifact"
@@ -56,8 +63,8 @@ def test_case_60_a_blank_kind_is_refused_and_nothing_is_filed():
 
 
 @pytest.mark.parametrize("scope", [THERE, ArtifactScope("c1", "t"), ArtifactScope("c1", None, "p")])
-def test_case_61_another_scope_holds_nothing_of_it(scope):
-    store = InMemoryArtifacts()
+def test_case_61_another_scope_holds_nothing_of_it(make, scope):
+    store = make()
     ref = filed(store)
     assert store.get_sync(scope, ref) is store.head_sync(scope, ref) is None
     assert refs(store, scope) == []
@@ -66,15 +73,15 @@ def test_case_61_another_scope_holds_nothing_of_it(scope):
 
 
 @pytest.mark.parametrize("ref", ["art_../x", "", None, 5, "art_" + "a" * 22, ["art_"]])
-def test_case_61_missing_and_malformed_references_get_the_same_answer(ref):
-    store = InMemoryArtifacts()
+def test_case_61_missing_and_malformed_references_get_the_same_answer(make, ref):
+    store = make()
     filed(store)
     assert store.get_sync(HERE, ref) is store.head_sync(HERE, ref) is None
     assert store.delete_sync(HERE, ref) is False
 
 
-def test_case_62_changing_the_value_after_put_does_not_change_the_artifact():
-    store, rows = InMemoryArtifacts(), {"rows": [1]}
+def test_case_62_changing_the_value_after_put_does_not_change_the_artifact(make):
+    store, rows = make(), {"rows": [1]}
     ref = filed(store, rows)
     rows["rows"].append(2)
     assert store.get_sync(HERE, ref).data == '{"rows":[1]}'
@@ -84,8 +91,8 @@ def test_case_62_changing_the_value_after_put_does_not_change_the_artifact():
     assert store.get_sync(HERE, ref).data == b"ab"
 
 
-def test_text_and_bytes_come_back_as_such():
-    store = InMemoryArtifacts()
+def test_text_and_bytes_come_back_as_such(make):
+    store = make()
     assert store.get_sync(HERE, filed(store, "é")).data == "é"
     assert store.get_sync(HERE, filed(store, b"\xff")).data == b"\xff"
     assert store.get_sync(HERE, filed(store, "")).data == ""
@@ -107,15 +114,15 @@ json_values = st.recursive(
 
 @trials(deadline=None)
 @given(json_values)
-def test_any_json_value_survives_the_store(value):
-    store = InMemoryArtifacts()
+def test_any_json_value_survives_the_store(make, value):
+    store = make()
     record = store.get_sync(HERE, filed(store, {"value": value}))
     assert json.loads(record.data) == {"value": value}
     assert record.meta.bytes == len(record.data.encode())
 
 
-def test_the_ticket_holds_what_was_said_of_it(clock):
-    store = InMemoryArtifacts()
+def test_the_ticket_holds_what_was_said_of_it(make, clock):
+    store = make()
     parent = filed(store)
     meta = store.put_sync(
         HERE,
@@ -142,8 +149,8 @@ def test_the_ticket_holds_what_was_said_of_it(clock):
     assert store.head_sync(HERE, meta.ref) == store.get_sync(HERE, meta.ref).meta == meta
 
 
-def test_a_parent_must_be_held_in_the_same_scope(clock):
-    store = InMemoryArtifacts()
+def test_a_parent_must_be_held_in_the_same_scope(make, clock):
+    store = make()
     elsewhere = filed(store, scope=THERE)
     short = filed(store, expiresAt=clock.ms + 1)
     clock.ms += 1
@@ -154,10 +161,10 @@ def test_a_parent_must_be_held_in_the_same_scope(clock):
     assert refs(store) == []
 
 
-def test_a_refused_put_uses_up_no_reference():
+def test_a_refused_put_uses_up_no_reference(make):
     def refs_after(bad):
         with settings(ids=SeededIds("burn")):
-            store = InMemoryArtifacts(max_bytes=10)
+            store = make(max_bytes=10)
             for artifact in bad:
                 with pytest.raises(ArtifactError):
                     store.put_sync(HERE, artifact)
@@ -167,12 +174,10 @@ def test_a_refused_put_uses_up_no_reference():
     assert refs_after(bad) == refs_after([])
 
 
-def test_a_payload_that_was_tampered_with_is_an_integrity_error():
-    store = InMemoryArtifacts()
+def test_a_payload_that_was_tampered_with_is_an_integrity_error(make):
+    store = make()
     ref = filed(store, "true words")
-    shelf = store._shelves[HERE]
-    row, _ = shelf._held[ref]
-    shelf._held[ref] = (row, b"false words")
+    make.tamper(store, ref, b"false words")
     with pytest.raises(ArtifactError) as caught:
         store.get_sync(HERE, ref)
     assert caught.value.code == "integrity"
@@ -180,8 +185,8 @@ def test_a_payload_that_was_tampered_with_is_an_integrity_error():
     assert store.head_sync(HERE, ref) is not None
 
 
-def test_a_source_of_ids_that_repeats_itself_is_drawn_from_again():
-    store = InMemoryArtifacts()
+def test_a_source_of_ids_that_repeats_itself_is_drawn_from_again(make):
+    store = make()
     made = []
     for _ in range(3):
         with settings(ids=SeededIds("same")):
@@ -190,8 +195,8 @@ def test_a_source_of_ids_that_repeats_itself_is_drawn_from_again():
 
 
 @pytest.mark.parametrize("ids", [lambda n: "a" * n, lambda n: "-" * n, lambda n: "a", lambda n: ""])
-def test_a_source_of_ids_that_gives_nothing_new_is_named(ids):
-    store = InMemoryArtifacts(max_count=9)
+def test_a_source_of_ids_that_gives_nothing_new_is_named(make, ids):
+    store = make(max_count=9)
 
     def file_two():
         filed(store)
@@ -204,8 +209,8 @@ def test_a_source_of_ids_that_gives_nothing_new_is_named(ids):
 
 
 @pytest.mark.parametrize("scope", [None, "c1", {"conversationId": "c1"}, 5])
-def test_a_verb_without_a_scope_is_refused(scope):
-    store = InMemoryArtifacts()
+def test_a_verb_without_a_scope_is_refused(make, scope):
+    store = make()
     for call in (
         lambda: store.put_sync(scope, note()),
         lambda: store.get_sync(scope, "art_" + "a" * 22),
@@ -218,8 +223,8 @@ def test_a_verb_without_a_scope_is_refused(scope):
 # --- delete and list ---------------------------------------------------------------------------
 
 
-def test_deleting_says_whether_there_was_something():
-    store = InMemoryArtifacts()
+def test_deleting_says_whether_there_was_something(make):
+    store = make()
     ref = filed(store)
     assert store.delete_sync(HERE, ref) is True
     assert store.delete_sync(HERE, ref) is False
@@ -227,8 +232,8 @@ def test_deleting_says_whether_there_was_something():
     assert store.dropped == 0
 
 
-def test_the_list_is_newest_first_and_then_by_reference(clock):
-    store = InMemoryArtifacts()
+def test_the_list_is_newest_first_and_then_by_reference(make, clock):
+    store = make()
     old = sorted(filed(store) for _ in range(3))
     clock.ms += 1
     new = sorted(filed(store) for _ in range(2))
@@ -237,8 +242,8 @@ def test_the_list_is_newest_first_and_then_by_reference(clock):
     assert refs(store) == [*new, *old]
 
 
-def test_a_page_has_fifty_tickets_unless_told_otherwise():
-    store = InMemoryArtifacts()
+def test_a_page_has_fifty_tickets_unless_told_otherwise(make):
+    store = make()
     for _ in range(51):
         filed(store)
     page = store.list_sync(HERE)
@@ -249,17 +254,17 @@ def test_a_page_has_fifty_tickets_unless_told_otherwise():
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "10", None, True])
-def test_a_page_has_at_least_one_row(limit):
+def test_a_page_has_at_least_one_row(make, limit):
     with pytest.raises(ArtifactError) as caught:
-        InMemoryArtifacts().list_sync(HERE, limit=limit)
+        make().list_sync(HERE, limit=limit)
     assert caught.value.code == "invalid_limit"
 
 
 @pytest.mark.parametrize(
     "cursor", ["", "x", "5", "5:art_", 5, None, "\u0663:art_a", ["5:art_a"], "5:art_a\n"]
 )
-def test_a_cursor_nobody_gave_out_starts_from_the_first(cursor):
-    store = InMemoryArtifacts()
+def test_a_cursor_nobody_gave_out_starts_from_the_first(make, cursor):
+    store = make()
     for _ in range(3):
         filed(store)
     assert refs(store, cursor=cursor) == refs(store)
@@ -271,11 +276,11 @@ def test_a_cursor_nobody_gave_out_starts_from_the_first(cursor):
     st.integers(1, 7),
     st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=10),
 )
-def test_paging_visits_each_row_once_whatever_happens_between_pages(steps, limit, between):
+def test_paging_visits_each_row_once_whatever_happens_between_pages(make, steps, limit, between):
     moment = [1_000_000]
 
     with settings(clock=lambda: at(moment[0]), ids=SeededIds("paging")):
-        store = InMemoryArtifacts(max_count=1000)
+        store = make(max_count=1000)
         held = set()
         for step in steps:
             moment[0] += step
@@ -304,8 +309,8 @@ def test_paging_visits_each_row_once_whatever_happens_between_pages(steps, limit
 # --- retention ---------------------------------------------------------------------------------
 
 
-def test_case_63_the_least_recently_used_row_leaves_for_the_row_budget(clock):
-    store = InMemoryArtifacts(max_count=2)
+def test_case_63_the_least_recently_used_row_leaves_for_the_row_budget(make, clock):
+    store = make(max_count=2)
     a, b = filed(store), filed(store)
     store.get_sync(HERE, a)
     result = store.put_sync(HERE, note())
@@ -314,16 +319,16 @@ def test_case_63_the_least_recently_used_row_leaves_for_the_row_budget(clock):
     assert set(refs(store)) == {a, result.meta.ref}
 
 
-def test_looking_at_a_ticket_is_using_it_and_listing_is_not():
-    store = InMemoryArtifacts(max_count=2)
+def test_looking_at_a_ticket_is_using_it_and_listing_is_not(make):
+    store = make(max_count=2)
     a, b = filed(store), filed(store)
     store.head_sync(HERE, a)
     refs(store)
     assert store.put_sync(HERE, note()).swept[0].ref == b
 
 
-def test_case_64_a_payload_above_the_whole_budget_is_refused_and_nothing_leaves():
-    store = InMemoryArtifacts(max_bytes=5)
+def test_case_64_a_payload_above_the_whole_budget_is_refused_and_nothing_leaves(make):
+    store = make(max_bytes=5)
     ref = filed(store, "abc")
     with pytest.raises(ArtifactError) as caught:
         filed(store, "é" * 3)
@@ -334,8 +339,8 @@ def test_case_64_a_payload_above_the_whole_budget_is_refused_and_nothing_leaves(
     assert store.dropped == 0
 
 
-def test_a_payload_of_exactly_the_budget_fits():
-    store = InMemoryArtifacts(max_bytes=5)
+def test_a_payload_of_exactly_the_budget_fits(make):
+    store = make(max_bytes=5)
     a, b = filed(store, "ab"), filed(store, "c")
     swept = store.put_sync(HERE, note("12345")).swept
     assert [gone.to_dict() for gone in swept] == [
@@ -345,8 +350,8 @@ def test_a_payload_of_exactly_the_budget_fits():
     assert store.dropped == 2
 
 
-def test_rows_leave_for_the_row_budget_first_and_then_for_the_bytes():
-    store = InMemoryArtifacts(max_count=3, max_bytes=9)
+def test_rows_leave_for_the_row_budget_first_and_then_for_the_bytes(make):
+    store = make(max_count=3, max_bytes=9)
     for _ in range(3):
         filed(store, "abc")
     assert [g.reason for g in store.put_sync(HERE, note("123456")).swept] == [
@@ -355,8 +360,8 @@ def test_rows_leave_for_the_row_budget_first_and_then_for_the_bytes():
     ]
 
 
-def test_expired_rows_go_first_and_do_not_count_as_dropped(clock):
-    store = InMemoryArtifacts(max_count=2)
+def test_expired_rows_go_first_and_do_not_count_as_dropped(make, clock):
+    store = make(max_count=2)
     short = filed(store, expiresAt=clock.ms + 10)
     kept = filed(store)
     store.head_sync(HERE, short)
@@ -367,8 +372,8 @@ def test_expired_rows_go_first_and_do_not_count_as_dropped(clock):
     assert kept in refs(store)
 
 
-def test_an_expired_row_is_gone_for_every_verb(clock):
-    store = InMemoryArtifacts(ttl_ms=10)
+def test_an_expired_row_is_gone_for_every_verb(make, clock):
+    store = make(ttl_ms=10)
     verbs = (store.get_sync, store.head_sync, store.delete_sync)
     made = [filed(store) for _ in verbs]
     clock.ms += 9
@@ -376,33 +381,33 @@ def test_an_expired_row_is_gone_for_every_verb(clock):
     clock.ms += 1
     assert [verb(HERE, ref) for verb, ref in zip(verbs, made, strict=True)] == [None, None, False]
     assert refs(store) == []
-    assert store._shelves == {}
+    assert make.is_bare(store)
 
 
 @pytest.mark.parametrize(("wanted", "expected"), [(None, 10), (5, 5), (50, 10)])
-def test_the_sooner_of_both_expiries_counts(clock, wanted, expected):
-    store = InMemoryArtifacts(ttl_ms=10)
+def test_the_sooner_of_both_expiries_counts(make, clock, wanted, expected):
+    store = make(ttl_ms=10)
     more = {} if wanted is None else {"expiresAt": clock.ms + wanted}
     assert store.put_sync(HERE, note(**more)).meta.expires_at == clock.ms + expected
 
 
-def test_budgets_are_per_scope():
-    store = InMemoryArtifacts(max_count=1)
+def test_budgets_are_per_scope(make):
+    store = make(max_count=1)
     a, b = filed(store), filed(store, scope=THERE)
     assert refs(store) == [a]
     assert refs(store, THERE) == [b]
 
 
-def test_the_defaults_are_32_mebibytes_and_256_rows():
-    retention = InMemoryArtifacts().retention
+def test_the_defaults_are_32_mebibytes_and_256_rows(make):
+    retention = make().retention
     assert (retention.max_bytes, retention.max_count, retention.ttl_ms) == (33_554_432, 256, None)
 
 
 @pytest.mark.parametrize("dial", ["max_bytes", "max_count", "ttl_ms"])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), 1.5, "5", True])
-def test_a_dial_that_is_no_positive_whole_number_is_refused_by_name(dial, value):
+def test_a_dial_that_is_no_positive_whole_number_is_refused_by_name(make, dial, value):
     with pytest.raises(DefinitionError, match=dial):
-        InMemoryArtifacts(**{dial: value})
+        make(**{dial: value})
 
 
 class Shelves(RuleBasedStateMachine):
@@ -415,7 +420,7 @@ class Shelves(RuleBasedStateMachine):
         self.ms = 1_000_000
         self.ids = SeededIds("machine")
         self.max_bytes, self.max_count = max_bytes, max_count
-        self.store = InMemoryArtifacts(max_bytes=max_bytes, max_count=max_count, ttl_ms=ttl)
+        self.store = self.make(max_bytes=max_bytes, max_count=max_count, ttl_ms=ttl)
         self.model = {}  # ref -> (data, expires), least recently used first
         self.dropped = 0
         self.gone = set()
@@ -476,8 +481,8 @@ class Shelves(RuleBasedStateMachine):
 
     @invariant()
     def the_budgets_hold_and_nothing_is_lost(self):
-        shelf = self.store._shelves.get(HERE)
-        rows = [] if shelf is None else [row.ticket for row in shelf.rows()]
+        with self.store._open(HERE) as shelf:
+            rows = [row.ticket for row in shelf.rows()]
         assert sum(ticket.bytes for ticket in rows) <= self.max_bytes
         assert len(rows) <= self.max_count
         assert [ticket.ref for ticket in rows] == list(self.model)
@@ -491,15 +496,19 @@ class Shelves(RuleBasedStateMachine):
         assert listed == set(self.model)
 
 
-TestShelves = Shelves.TestCase
-TestShelves.settings = trials(deadline=None)
+def test_a_store_does_what_a_plain_model_does(make):
+    class Of(Shelves):
+        pass
+
+    Of.make = staticmethod(make)
+    run_state_machine_as_test(Of, settings=trials(deadline=None))
 
 
 # --- async, threads, subclasses ----------------------------------------------------------------
 
 
-def test_the_async_verbs_do_what_their_twins_do(clock):
-    store = InMemoryArtifacts()
+def test_the_async_verbs_do_what_their_twins_do(make, clock):
+    store = make()
 
     async def all_verbs():
         meta = (await store.put(HERE, note("é"))).meta
@@ -512,9 +521,9 @@ def test_the_async_verbs_do_what_their_twins_do(clock):
     assert asyncio.run(all_verbs()) is None
 
 
-def test_the_twins_answer_in_the_callers_thread_also_inside_a_loop():
+def test_the_twins_answer_in_the_callers_thread_also_inside_a_loop(make):
     threads = set()
-    store = InMemoryArtifacts()
+    store = make()
 
     def ids(n):
         threads.add(threading.current_thread())
@@ -528,8 +537,8 @@ def test_the_twins_answer_in_the_callers_thread_also_inside_a_loop():
     assert threads == {threading.current_thread()}
 
 
-def test_the_settings_of_each_call_count(clock):
-    store = InMemoryArtifacts()
+def test_the_settings_of_each_call_count(make, clock):
+    store = make()
     first = store.put_sync(HERE, note()).meta
     clock.ms += 7
     with settings(ids=lambda n: "z" * n):
@@ -538,27 +547,27 @@ def test_the_settings_of_each_call_count(clock):
     assert second.ref == "art_" + "z" * 22
 
 
-def test_a_subclass_that_waits_is_waited_for():
-    class Slow(InMemoryArtifacts):
+def test_a_subclass_that_waits_is_waited_for(make):
+    class Slow(make.kind):
         async def put(self, scope, artifact):
             await asyncio.sleep(0)
             return await super().put(scope, artifact)
 
-    store = Slow()
+    store = make.of(Slow)
     assert store.get_sync(HERE, filed(store)).data == "x"
 
 
-def test_a_subclass_may_refuse():
-    class Quota(InMemoryArtifacts):
+def test_a_subclass_may_refuse(make):
+    class Quota(make.kind):
         async def put(self, scope, artifact):
             raise RuntimeError("disk full")
 
     with pytest.raises(RuntimeError, match="disk full"):
-        filed(Quota())
+        filed(make.of(Quota))
 
 
-def test_many_threads_may_use_one_store():
-    store = InMemoryArtifacts(max_count=20, max_bytes=200)
+def test_many_threads_may_use_one_store(make):
+    store = make(max_count=20, max_bytes=200)
 
     def work(worker):
         deleted = 0
@@ -583,13 +592,13 @@ def test_many_threads_may_use_one_store():
 # --- views -------------------------------------------------------------------------------------
 
 
-def test_the_store_shows_counts_and_bytes_by_kind():
-    store = InMemoryArtifacts()
+def test_the_store_shows_counts_and_bytes_by_kind(make):
+    store = make()
     filed(store, "abc")
     store.put_sync(THERE, {"kind": "recording/run", "mediaType": "m", "data": "12345"})
     store.put_sync(HERE, {"kind": "recording/run", "mediaType": "m", "data": "1"})
     assert str(store).splitlines() == [
-        "Artifacts in memory · 3 artifacts",
+        f"Artifacts {make.name} · 3 artifacts",
         "  k              artifacts 1  bytes 3",
         "  recording/run  artifacts 2  bytes 6",
         "9 bytes",
@@ -598,12 +607,12 @@ def test_the_store_shows_counts_and_bytes_by_kind():
     assert "art_" not in store.to_markdown()
 
 
-def test_the_store_does_not_show_what_has_expired_and_says_what_it_dropped(clock):
-    store = InMemoryArtifacts(max_count=1)
+def test_the_store_does_not_show_what_has_expired_and_says_what_it_dropped(make, clock):
+    store = make(max_count=1)
     filed(store)
     filed(store, expiresAt=clock.ms + 1)
     assert store.view().closing == ("1 byte", "1 dropped for the budget")
     clock.ms += 1
-    assert repr(store) == "<Artifacts in memory · 0 artifacts>"
+    assert repr(store) == f"<Artifacts {make.name} · 0 artifacts>"
     assert "nothing is filed" in str(store)
     assert store.view(HERE).closing == ("0 bytes",)

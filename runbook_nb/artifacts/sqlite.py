@@ -1,0 +1,584 @@
+"""A store in one file: artifacts that outlive the process, shared by several at once.
+
+The file is a SQLite database in write-ahead mode, one transaction per verb. Payloads are kept by
+their digest, once each and compressed; tickets stand beside them, apart for each scope. Nothing
+is pickled, and a file that is no such database, or another's, is refused and left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from runbook_nb._frozen import FrozenDict
+from runbook_nb._text import clip, visible
+from runbook_nb._view import Card
+from runbook_nb.artifacts.base import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_COUNT,
+    Row,
+    ShelfStore,
+    drive,
+    now_ms,
+    scope_of,
+    tampered,
+)
+from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
+from runbook_nb.artifacts.parcel import Parcel, PayloadForm, digest_of
+from runbook_nb.artifacts.totals import KindTotals, totals_card
+from runbook_nb.errors import ArtifactError
+from runbook_nb.settings import Options, settings
+
+if TYPE_CHECKING:
+    import sqlite3
+
+T = TypeVar("T")
+
+#: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
+APPLICATION: Final = 0x72626E41
+VERSION: Final = 1
+#: How long a verb waits for another process that is writing.
+BUSY_SECONDS: Final = 30.0
+#: Artifacts that one thread reads and compresses before those of all threads are written.
+CHUNK: Final = 64
+
+_SCHEMA: Final = (
+    "CREATE TABLE scope (id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, tenant TEXT NOT NULL, "
+    "principal TEXT NOT NULL, uses INTEGER NOT NULL, held INTEGER NOT NULL, "
+    "bytes INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX scope_named ON scope (conversation, tenant, principal)",
+    "CREATE TABLE artifact (scope INTEGER NOT NULL, ref TEXT NOT NULL, used INTEGER NOT NULL, "
+    "created INTEGER NOT NULL, expires INTEGER, kind TEXT NOT NULL, bytes INTEGER NOT NULL, "
+    "form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL, PRIMARY KEY (scope, ref)) "
+    "WITHOUT ROWID",
+    "CREATE INDEX artifact_used ON artifact (scope, used)",
+    "CREATE INDEX artifact_newest ON artifact (scope, created DESC, ref)",
+    "CREATE INDEX artifact_expires ON artifact (scope, expires) WHERE expires IS NOT NULL",
+    "CREATE TABLE payload (id INTEGER PRIMARY KEY, digest BLOB NOT NULL, holders INTEGER NOT NULL, "
+    "packing INTEGER NOT NULL, body BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX payload_digest ON payload (digest)",
+)
+_ROW: Final = "SELECT ref, form, ticket FROM artifact WHERE scope = ?"
+_FIND: Final = f"{_ROW} AND ref = ?"
+_BY_USE: Final = f"{_ROW} ORDER BY used"
+_EXPIRED: Final = (
+    # By its own index: in the order of use, which the planner would take, it reads every row.
+    "SELECT ref, form, ticket, used FROM artifact INDEXED BY artifact_expires "
+    "WHERE scope = ? AND expires IS NOT NULL AND expires <= ?"
+)
+_NEWEST: Final = f"{_ROW} ORDER BY created DESC, ref LIMIT ?"
+_AFTER: Final = (
+    f"{_ROW} AND created <= ? AND (created < ? OR ref > ?) ORDER BY created DESC, ref LIMIT ?"
+)
+_TOTALS: Final = (
+    "SELECT kind, count(*), sum(artifact.bytes) FROM artifact JOIN scope "
+    "ON scope.id = artifact.scope WHERE (expires IS NULL OR expires > ?)"
+)
+_PLAIN: Final = 0
+_ZLIB: Final = 1
+#: What is tried on a payload before the whole of it is compressed.
+_SAMPLE: Final = 1024
+_LARGEST: Final = 2**63 - 1
+_WANTED: Final = {"ref": str, "kind": str, "mediaType": str, "bytes": int, "createdAt": int}
+
+#: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
+_in_place: ContextVar[bool] = ContextVar("in_place", default=False)
+
+
+class SqliteArtifacts(ShelfStore):
+    """Keeps artifacts in a file, each scope within a budget of bytes and rows.
+
+    Several threads and processes may use one file at once, each through a store of its own. What
+    a verb has acknowledged survives the end of the process, however it ends; only a crash of the
+    machine may take the last verbs with it, never a part of one. A store travels to another
+    process as its path and its budget.
+
+    Parameters
+    ----------
+    path : str or path
+        The database; made when it is not there. Beside it stand ``-wal`` and ``-shm`` while it is
+        in use.
+    max_bytes, max_count : int
+        Budget of one scope, in bytes before compression; the least recently used rows leave when
+        it is reached, and ``put`` says which.
+    ttl_ms : int, optional
+        How long a row is kept at most, in milliseconds.
+
+    Raises
+    ------
+    ArtifactError
+        ``not_a_store``: the file is something else, or damaged. ``store_busy``: others kept it
+        locked for half a minute. ``store_unavailable``: it cannot be opened or written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from runbook_nb.artifacts import ArtifactScope
+    >>> folder, scope = tempfile.TemporaryDirectory(), ArtifactScope("c1")
+    >>> with SqliteArtifacts(f"{folder.name}/walks.sqlite") as store:
+    ...     ref = store.put_sync(scope, {"kind": "note", "mediaType": "text/plain",
+    ...                                  "data": "é"}).meta.ref
+    >>> with SqliteArtifacts(f"{folder.name}/walks.sqlite") as store:
+    ...     store.get_sync(scope, ref).data
+    'é'
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        max_count: int = DEFAULT_MAX_COUNT,
+        ttl_ms: int | None = None,
+    ) -> None:
+        super().__init__(max_bytes, max_count, ttl_ms)
+        self.path = _path(path)
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._closing: Callable[[], object] = _nothing
+        self._process = 0
+        with self._lock:
+            self._connected()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept = self.retention
+        return (type(self), (str(self.path), kept.max_bytes, kept.max_count, kept.ttl_ms))
+
+    def close(self) -> None:
+        """Let the file go; a verb after it opens the file again."""
+        with self._lock:
+            self._closing()
+            self._connection, self._closing = None, _nothing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def put_many(
+        self, scope: ArtifactScope, artifacts: Iterable[Any]
+    ) -> tuple[PutResult, ...]:
+        """File several artifacts in one transaction: as `put`, one after another, all or none.
+
+        Other processes wait until it is done, and it compresses several at a time.
+
+        Raises
+        ------
+        ArtifactError
+            As `put`. Nothing is filed then.
+        """
+        options, given = settings.current, tuple(artifacts)
+        return await self._work(lambda: self._put_many(scope_of(scope), given, options))
+
+    def put_many_sync(
+        self, scope: ArtifactScope, artifacts: Iterable[Any]
+    ) -> tuple[PutResult, ...]:
+        """Do what `put_many` does, from code that cannot await."""
+        return self.settle(lambda: self.put_many(scope, artifacts))
+
+    async def _work(self, act: Callable[[], T]) -> T:
+        return act() if _in_place.get() else await super()._work(act)
+
+    def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a verb here and now, unless a subclass has put another in its place."""
+        mine = all(getattr(type(self), n) is getattr(SqliteArtifacts, n) for n in _MAY_WAIT)
+        if not mine:
+            return super().settle(start)
+        token = _in_place.set(True)
+        try:
+            return drive(start)
+        finally:
+            _in_place.reset(token)
+
+    def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
+        now = now_ms(options)
+        ready = self._ready(artifact, now)  # compressed while nobody has to wait
+        with self._open(scope) as shelf:
+            result = self._add(shelf, ready, options, now)
+        self._count_dropped(result)
+        return result
+
+    def _put_many(
+        self, scope: ArtifactScope, artifacts: tuple[Any, ...], options: Options
+    ) -> tuple[PutResult, ...]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        now, workers = now_ms(options), os.cpu_count() or 1
+        results: list[PutResult] = []
+
+        def read(some: tuple[Any, ...]) -> list[_Ready]:
+            return [self._ready(artifact, now) for artifact in some]
+
+        with ThreadPoolExecutor(workers, "artifacts") as pool, self._open(scope) as shelf:
+            for start in range(0, len(artifacts), CHUNK * workers):
+                ends = [start + CHUNK * n for n in range(workers + 1)]
+                parts = [artifacts[one:other] for one, other in pairwise(ends)]
+                # All of them before the first is written: a thread that compresses and one that
+                # writes would take turns at the interpreter, which costs more than it saves.
+                for part in list(pool.map(read, parts)):
+                    results += [self._add(shelf, ready, options, now) for ready in part]
+        self._count_dropped(*results)
+        return tuple(results)
+
+    def _ready(self, artifact: Any, now: int) -> _Ready:
+        parcel = self._parcel(artifact, now)
+        return _Ready(parcel, digest_of(parcel.payload), _pack(parcel.payload))
+
+    def _add(self, shelf: _SqliteShelf, ready: _Ready, options: Options, now: int) -> PutResult:
+        shelf.packed = ready.packed
+        return self._file(shelf, ready.parcel, ready.digest, options, now)
+
+    @contextmanager
+    def _open(self, scope: ArtifactScope) -> Iterator[_SqliteShelf]:
+        with self._lock, _told(self.path):
+            database = self._connected()
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                shelf = _SqliteShelf(database, scope)
+                yield shelf
+                shelf.settle()
+                database.execute("COMMIT")
+            except BaseException:
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+                raise
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None or self._process != os.getpid():
+            # A connection must not be used by a forked child, nor closed by it.
+            with _told(self.path):
+                self._connection = database = _connect(self.path)
+            self._process = os.getpid()
+            self._closing = weakref.finalize(self, _close_in, self._process, database)
+        return self._connection
+
+    def view(self, scope: ArtifactScope | None = None) -> Card:
+        """Say what this looks like: counts and bytes by kind, for one scope or for all."""
+        now = now_ms(settings.current)
+        question = _TOTALS
+        asked: tuple[Any, ...] = (now,)
+        if scope is not None:
+            question += " AND conversation = ? AND tenant = ? AND principal = ?"
+            asked += _named(scope)
+        with self._lock, _told(self.path):
+            found = self._connected().execute(f"{question} GROUP BY kind ORDER BY kind", asked)
+            totals = [KindTotals(*row) for row in found]
+        return totals_card(
+            clip(visible(self.path.name), 50), totals, self.dropped if scope is None else 0
+        )
+
+
+class _Ready:
+    """An artifact read and compressed, before the file is locked for it."""
+
+    __slots__ = ("digest", "packed", "parcel")
+
+    def __init__(self, parcel: Parcel, digest: str, packed: tuple[int, bytes]) -> None:
+        self.parcel, self.digest, self.packed = parcel, digest, packed
+
+
+class _SqliteShelf:
+    """The rows of one scope within one transaction."""
+
+    def __init__(self, database: sqlite3.Connection, scope: ArtifactScope) -> None:
+        self._ask = database.execute
+        self._scope = scope
+        self.packed: tuple[int, bytes] | None = None
+        found = self._ask(
+            "SELECT id, uses, held, bytes FROM scope "
+            "WHERE conversation = ? AND tenant = ? AND principal = ?",
+            _named(scope),
+        ).fetchone()
+        self._id: int | None
+        self._uses: int
+        self._held: int
+        self._bytes: int
+        self._id, self._uses, self._held, self._bytes = found or (None, 0, 0, 0)
+        self._changed = False
+
+    def rows(self) -> Iterable[Row]:
+        return self._rows(_BY_USE)
+
+    def find(self, ref: str) -> Row | None:
+        return next(self._rows(_FIND, ref), None)
+
+    def payload(self, ref: str) -> bytes:
+        found = self._ask(
+            "SELECT artifact.bytes, packing, body FROM artifact "
+            "LEFT JOIN payload ON payload.id = artifact.payload WHERE scope = ? AND ref = ?",
+            (self._id, ref),
+        ).fetchone()
+        return _unpack(*found)
+
+    def use(self, ref: str) -> None:
+        self._uses, self._changed = self._uses + 1, True
+        self._ask(
+            "UPDATE artifact SET used = ? WHERE scope = ? AND ref = ?", (self._uses, self._id, ref)
+        )
+
+    def add(self, row: Row, payload: bytes) -> None:
+        packing, body = self.packed or _pack(payload)
+        self.packed = None
+        if self._id is None:
+            made = self._ask(
+                "INSERT INTO scope (conversation, tenant, principal, uses, held, bytes) "
+                "VALUES (?, ?, ?, 0, 0, 0)",
+                _named(self._scope),
+            )
+            self._id = made.lastrowid
+        ticket = row.ticket
+        expires = None if ticket.expires_at is None else min(ticket.expires_at, _LARGEST)
+        self._uses, self._changed = self._uses + 1, True
+        self._held, self._bytes = self._held + 1, self._bytes + ticket.bytes
+        (held_as,) = self._ask(
+            "INSERT INTO payload (digest, holders, packing, body) VALUES (?, 1, ?, ?) "
+            "ON CONFLICT (digest) DO UPDATE SET holders = holders + 1 RETURNING id",
+            (_key(ticket), packing, body),
+        ).fetchone()
+        self._ask(
+            "INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(self._id, ticket.ref, self._uses, ticket.created_at, expires, ticket.kind),
+                *(ticket.bytes, row.form, held_as, _write(ticket)),
+            ),
+        )
+
+    def remove(self, ref: str) -> None:
+        size, held_as = self._ask(
+            "DELETE FROM artifact WHERE scope = ? AND ref = ? RETURNING bytes, payload",
+            (self._id, ref),
+        ).fetchone()
+        self._held, self._bytes, self._changed = self._held - 1, self._bytes - size, True
+        self._ask("UPDATE payload SET holders = holders - 1 WHERE id = ?", (held_as,))
+        self._ask("DELETE FROM payload WHERE id = ? AND holders < 1", (held_as,))
+
+    def expired(self, now: int) -> Iterable[Ticket]:
+        found = self._ask(_EXPIRED, (self._id, now)).fetchall()
+        found.sort(key=lambda row: row[3])
+        return [_read(ref, text) for ref, _, text, _ in found]
+
+    def oldest(self) -> Iterable[Ticket]:
+        return (row.ticket for row in self._rows(_BY_USE))
+
+    def held(self) -> tuple[int, int]:
+        return self._held, self._bytes
+
+    def newest(self, after: tuple[int, str] | None, limit: int) -> Iterable[Ticket]:
+        limit = min(limit, _LARGEST)
+        if after is None:
+            rows = self._rows(_NEWEST, limit)
+        else:
+            created, ref = -after[0], after[1]
+            rows = self._rows(_AFTER, created, created, ref, limit)
+        return [row.ticket for row in rows]
+
+    def _rows(self, question: str, *values: Any) -> Iterator[Row]:
+        found = self._ask(question, (self._id, *values))
+        return (Row(_read(ref, text), _form(form)) for ref, form, text in found)
+
+    def settle(self) -> None:
+        """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
+        if not self._changed or self._id is None:
+            return
+        if self._held:
+            self._ask(
+                "UPDATE scope SET uses = ?, held = ?, bytes = ? WHERE id = ?",
+                (self._uses, self._held, self._bytes, self._id),
+            )
+        else:
+            self._ask("DELETE FROM scope WHERE id = ?", (self._id,))
+
+
+# -- the file ------------------------------------------------------------------------------------
+
+
+def _path(path: Any) -> Path:
+    try:
+        read = Path(path)
+    except TypeError:
+        read = None
+    if read is None or str(path) == ":memory:" or not read.name:
+        raise ArtifactError(
+            f"a store cannot be kept in {path!r:.80}",
+            code="store_unavailable",
+            where="path",
+            fix="give the path of a file; InMemoryArtifacts() is the store without one",
+        )
+    return read.absolute()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    import sqlite3
+
+    database = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        database.execute("PRAGMA trusted_schema = OFF")  # a file's own functions are never run
+        _prepare(database, path)
+        database.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    """Make the tables of a new file; refuse a file that has others, before anything is written."""
+    if _is_empty(database):
+        _write_ahead(database)
+        database.execute("BEGIN IMMEDIATE")
+        if _is_empty(database):  # unless another process was quicker
+            for statement in _SCHEMA:
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {VERSION}")
+        database.execute("COMMIT")
+    if database.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+        raise _not_a_store(path, "it is another program's database")
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version != VERSION:
+        raise _not_a_store(path, f"its tables have form {version}, and this reads form {VERSION}")
+    found = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    if {sql for (sql,) in found} != set(_SCHEMA):
+        raise _not_a_store(path, "its tables are not those of a store")
+    _write_ahead(database)
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    import sqlite3
+    from time import monotonic, sleep
+
+    # Changing the mode needs the file to itself, and does not wait for that by itself.
+    until = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or monotonic() > until:
+                raise
+            sleep(0.01)
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    asked = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id")
+    return all(database.execute(question).fetchone() == (0,) for question in asked)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what the database says as an error of this package."""
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            raise _not_a_store(path, visible(str(error))) from error
+        busy = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+        raise ArtifactError(
+            f"the store {visible(path.name)!r} cannot be used: {visible(str(error))}",
+            code="store_busy" if busy else "store_unavailable",
+            where=str(path),
+            fix="try again, or see which process keeps it locked"
+            if busy
+            else "see that the folder is there, may be written to and has room",
+        ) from error
+
+
+def _not_a_store(path: Path, why: str) -> ArtifactError:
+    return ArtifactError(
+        f"{visible(path.name)!r} is no store of artifacts: {why}",
+        code="not_a_store",
+        where=str(path),
+        fix="give the path of a store, or of a file that is not there yet",
+    )
+
+
+def _close_in(process: int, database: sqlite3.Connection) -> None:
+    if os.getpid() == process:
+        database.close()
+
+
+def _nothing() -> None:
+    """Close nothing."""
+
+
+# -- what stands in a row ------------------------------------------------------------------------
+
+
+def _named(scope: ArtifactScope) -> tuple[str, str, str]:
+    # No part of a scope is ever blank, so nothing can stand for one that is not there.
+    return scope.conversation_id, scope.tenant or "", scope.principal or ""
+
+
+def _key(ticket: Ticket) -> bytes:
+    return bytes.fromhex((ticket.digest or "").partition(":")[2])
+
+
+def _write(ticket: Ticket) -> str:
+    return json.dumps(ticket.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+
+def _read(ref: str, text: str) -> Ticket:
+    try:
+        wire = json.loads(text)
+        known = all(type(wire[name]) is kind for name, kind in _WANTED.items())
+        if not known or wire["ref"] != ref:
+            raise ValueError("another ticket")
+        origin, parents = wire.get("origin"), wire.get("parentRefs", ())
+        return Ticket(
+            ref=ref,
+            kind=wire["kind"],
+            media_type=wire["mediaType"],
+            bytes=wire["bytes"],
+            created_at=wire["createdAt"],
+            label=wire.get("label"),
+            digest=wire["digest"],
+            expires_at=wire.get("expiresAt"),
+            origin=None if origin is None else FrozenDict(origin),
+            parent_refs=tuple(parents),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise tampered("a stored ticket is not what was filed") from error
+
+
+def _form(form: Any) -> PayloadForm:
+    return "text" if form == "text" else "bytes"
+
+
+def _pack(payload: bytes) -> tuple[int, bytes]:
+    """Compress what gets smaller by it; compressing costs less than writing what it saves."""
+    sample = payload[:_SAMPLE]
+    if len(zlib.compress(sample, 1)) > 0.9 * len(sample):
+        return _PLAIN, payload
+    return _ZLIB, zlib.compress(payload, 1)
+
+
+def _unpack(size: int, packing: int | None, body: Any) -> bytes:
+    if packing == _PLAIN and isinstance(body, bytes):
+        return body
+    try:
+        opened = zlib.decompressobj()
+        payload = opened.decompress(body, size + 1)  # never more than was filed, whatever it says
+    except (zlib.error, TypeError) as error:
+        raise tampered("a stored payload cannot be read") from error
+    if packing != _ZLIB or len(payload) != size:
+        raise tampered("a stored payload is not as long as what was filed")
+    return payload
+
+
+#: What a subclass may replace by something that waits.
+_MAY_WAIT: Final = ("put", "head", "get", "delete", "list", "put_many", "_work")

@@ -1,0 +1,122 @@
+"""The brief forms of a written log: what branches hold of their items, and shapes as letters.
+
+Record layer. A branch that loads its item records the item's values again, and its decision those
+it compared. In a brief log such a column is the name of the item's key. The shapes of many short
+runs are a text with a letter for each branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import is_, itemgetter
+from typing import Any, Final
+
+from runbook_nb._text import MISSING
+from runbook_nb.errors import LoadError
+from runbook_nb.rules.columns import Columns
+
+#: The first letter: that of a branch that never began. Those of the shapes follow.
+_FIRST: Final = 0x20
+#: How many letters there are, up to the one before DEL, without the two that JSON escapes.
+_LETTERS: Final = "".join(chr(n) for n in range(_FIRST, 0x7F) if chr(n) not in '"\\')
+
+
+class ItemColumns:
+    """The columns of the items of a fan-out, each looked up once.
+
+    Parameters
+    ----------
+    items : sequence
+        As they are written: served, where a policy hides something.
+
+    Examples
+    --------
+    >>> name = "web-1"
+    >>> columns = ItemColumns([{"id": name}, {"id": "web-2"}])
+    >>> columns.holds("id", [0], [name]), columns.holds("id", [0], ["web-2"])
+    (True, False)
+    """
+
+    __slots__ = ("_columns", "_items")
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._items = items
+        self._columns: dict[str, Sequence[Any] | None] = {}
+
+    def holds(self, key: str | None, places: Sequence[int], values: Sequence[Any]) -> bool:
+        """Say whether these very values stand under a key of the items at these places."""
+        if key is None or not values:
+            return False
+        column = self.column(key)
+        if column is None or column[places[0]] is not values[0]:
+            return False
+        whole = len(places) == len(column)  # branches are in the order of their items
+        there = column if whole else map(column.__getitem__, places)
+        return all(map(is_, there, values))
+
+    def column(self, key: str) -> Sequence[Any] | None:
+        """Give what every item holds under a key; None where one of them has no such key."""
+        if key not in self._columns:
+            self._columns[key] = self._looked_up(key)
+        return self._columns[key]
+
+    def _looked_up(self, key: str) -> Sequence[Any] | None:
+        items = self._items
+        if isinstance(items, Columns):
+            held = items.column(key) if key in items.names else ()
+            return held if held and not any(map(MISSING.__eq__, held)) else None
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            return None
+        try:
+            return list(map(itemgetter(key), items))
+        except KeyError:
+            return None
+
+
+def letters(shapes: Sequence[int]) -> str | None:
+    """Write the numbers of shapes as one letter each; None where runs are shorter.
+
+    Examples
+    --------
+    >>> letters([0, 1, 0, -1, 2, 0]), letters([0] * 9)
+    ('!#! $!', None)
+    """
+    known = dict.fromkeys(shapes)
+    if not known or max(known) + 2 > len(_LETTERS):
+        return None
+    runs = 0
+    for runs, _ in enumerate(groupby(shapes), 1):
+        if runs * _RUN > len(shapes):
+            found = {number: _LETTERS[number + 1] for number in known}
+            return "".join(map(found.__getitem__, shapes))
+    return None
+
+
+#: A run takes about as many characters as so many letters.
+_RUN: Final = 4
+
+
+def read_letters(text: str, count: int, where: str) -> list[int]:
+    """Read what `letters` wrote, of so many shapes.
+
+    Raises
+    ------
+    LoadError
+        A letter stands for no shape.
+
+    Examples
+    --------
+    >>> read_letters("!# ", 2, "shapes")
+    [0, 1, -1]
+    """
+    numbers = {letter: number - 1 for number, letter in enumerate(_LETTERS[: count + 1])}
+    try:
+        return list(map(numbers.__getitem__, text))
+    except KeyError:
+        raise LoadError(
+            f"the log is damaged: {where} has a letter that stands for no shape",
+            where=where,
+            fix="read what write_log wrote, unchanged",
+            code="bad_log",
+        ) from None

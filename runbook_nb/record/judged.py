@@ -1,0 +1,462 @@
+"""Branches that were judged by columns: per subject one small number, everything else by kind.
+
+Record layer. The branches of rows that have the same keys and went the same way are of one kind:
+the first of them ran, and its codes are those of all. What differs between them stands in the
+columns the rows came in, so that their values are views: one branch's are gathered when somebody
+looks at it, those of many are read off a column.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from weakref import WeakValueDictionary
+
+from runbook_nb._frozen import FrozenDict, freeze
+from runbook_nb._text import MISSING
+from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.record.tallies import mapped, places_of
+from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
+from runbook_nb.rules.columns import Columns, smallest
+from runbook_nb.rules.evaluate import judge_facts
+from runbook_nb.rules.held import CHUNK
+from runbook_nb.rules.judging import read
+from runbook_nb.rules.plan import DecisionPath, when_of
+
+if TYPE_CHECKING:
+    from runbook_nb.record.log import Log, Shape
+    from runbook_nb.rules.ruleset import RuleSet
+
+#: Per branch the number of its kind.
+Numbers = bytes | array  # type: ignore[type-arg]
+
+
+class Constant(NamedTuple):
+    """A value that all branches of a kind recorded."""
+
+    value: Any
+
+    def one(self, items: Columns, index: int) -> Any:
+        """Give the value of one branch."""
+        return self.value
+
+    def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
+        """Give the values of some branches."""
+        return [self.value for _ in indices]
+
+
+class Told(NamedTuple):
+    """What went wrong alike in all branches of a kind: each has a mapping of its own that says so.
+
+    Who writes a record down tells one object from an equal one.
+    """
+
+    value: Any
+
+    def one(self, items: Columns, index: int) -> Any:
+        """Give the value of one branch."""
+        return FrozenDict(self.value)
+
+    def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
+        """Give the values of some branches."""
+        return [FrozenDict(self.value) for _ in indices]
+
+
+class Cell(NamedTuple):
+    """A value that stands in the row itself, under a key that a column has."""
+
+    key: str
+
+    def one(self, items: Columns, index: int) -> Any:
+        """Give the value of one branch."""
+        return items.values(self.key, (index,))[0]
+
+    def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
+        """Give the values of some branches."""
+        return items.values(self.key, indices)
+
+
+class Followed(NamedTuple):
+    """A value that a condition found by following a dotted key."""
+
+    key: str
+
+    def one(self, items: Columns, index: int) -> Any:
+        """Give the value of one branch."""
+        try:
+            return read(items, index, self.key)
+        except ENDS_RUN:
+            raise
+        except Exception:  # the condition found nothing either
+            return MISSING
+
+    def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
+        """Give the values of some branches."""
+        return [self.one(items, index) for index in indices]
+
+
+class Refusal(NamedTuple):
+    """What went wrong where rules refuse to decide; it tells of the value that was read."""
+
+    rules: RuleSet
+
+    def one(self, items: Columns, index: int) -> Any:
+        """Give the value of one branch."""
+        try:
+            judge_facts(self.rules, items[index])
+        except RuleError as error:
+            return freeze(describe_error(error))
+        return None
+
+    def many(self, items: Columns, indices: Iterable[int]) -> Sequence[Any]:
+        """Give the values of some branches."""
+        return [self.one(items, index) for index in indices]
+
+
+Source = Constant | Told | Cell | Followed | Refusal
+
+
+class Kind(NamedTuple):
+    """What branches that went the same way have in common.
+
+    Attributes
+    ----------
+    shape : int
+        The number of their shape.
+    status : int
+        What became of them.
+    sources : tuple
+        Where each of their values is found.
+    """
+
+    shape: int
+    status: int
+    sources: tuple[Source, ...]
+
+
+class Alike(Sequence[int]):
+    """The branches of some kinds, in item order; counted without being listed.
+
+    Examples
+    --------
+    >>> some = Alike(bytes([0, 1, 0, 0]), (0,))
+    >>> len(some), some[0], list(some), some[1:]
+    (3, 0, [0, 2, 3], [2, 3])
+    """
+
+    __slots__ = ("_kinds", "_length", "_numbers")
+
+    def __init__(self, numbers: Numbers, kinds: tuple[int, ...]) -> None:
+        self._numbers = numbers
+        self._kinds = kinds
+        self._length = sum(map(numbers.count, kinds))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[int]:
+        size = len(self._numbers)
+        if self._length == size:
+            return iter(range(size))
+        if len(self._kinds) == 1:
+            return iter(places_of(self._numbers, self._kinds[0]))
+        return compress(range(size), map(set(self._kinds).__contains__, self._numbers))
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
+        if index == 0 and self._length:
+            return min(map(self._numbers.index, self._kinds))
+        return list(self)[index]
+
+
+_TAKES: Final = "write"
+
+
+class Ahead:
+    """Makes many things at a time for who looks at one after the other.
+
+    Parameters
+    ----------
+    make : callable
+        Makes those of a range.
+
+    Examples
+    --------
+    >>> ahead = Ahead(lambda places: [place * 10 for place in places])
+    >>> [ahead.get(place, 4) for place in (0, 1, 2, 0)]
+    [None, 10, 20, None]
+    """
+
+    __slots__ = ("_made", "_make", "_next")
+
+    def __init__(self, make: Callable[[range], list[Any]]) -> None:
+        self._make = make
+        self._next = -1
+        self._made: tuple[int, list[Any]] = (0, [])
+
+    def get(self, place: int, end: int) -> Any:
+        """Give a thing that was made ahead, or is now; None to whoever looks here and there."""
+        start, made = self._made
+        if start <= place < start + len(made):
+            return made[place - start]
+        if place != self._next:
+            self._next = place + 1
+            return None
+        made = self._make(range(place, min(place + CHUNK, end)))
+        self._made = place, made
+        self._next = place + len(made)
+        return made[0]
+
+
+class JudgedFan(FanOut):
+    """The branches of one execution of a stage that judges each row of columns.
+
+    Attributes
+    ----------
+    items : Columns
+        Every row, those past the cap included.
+    rules : RuleSet
+        What judged them.
+    kinds : list of Kind
+        What is told of the branches, in order of the first of each kind.
+    numbers : bytes or array
+        The kind of each branch that began. They begin in item order, so whatever is past them
+        never did.
+    """
+
+    __slots__ = ("_handed", "_parts", "_rows", "kinds", "numbers", "rules")
+
+    items: Columns
+
+    def __init__(self, log: Log, *args: Any, rules: RuleSet, **facts: Any) -> None:
+        super().__init__(log, *args, room=False, **facts)
+        self.rules = rules
+        self.kinds: list[Kind] = []
+        self.numbers: Numbers = b""
+        #: Rows that somebody has, so that each is one object and no other.
+        self._handed: WeakValueDictionary[int, FrozenDict] | None = None
+        self._rows = Ahead(self._read)
+        self._parts = Ahead(self._gathered)
+
+    # -- filing ----------------------------------------------------------------------------
+
+    def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
+        """Take the branch that ran as the first of its kind; `file` says which others are."""
+        shape = self.log.shape_number(tuple(track.codes))
+        self.kinds.append(Kind(shape, status, tuple(self._sources(track))))
+        if note is not None:
+            self.notes[index] = note
+
+    def file(self, numbers: Sequence[int]) -> None:
+        """Say of which kind each branch is that began."""
+        # Whatever a refusal says differs by row: ways that were told apart may be of one kind.
+        first: dict[tuple[int, int], int] = {}
+        same = [first.setdefault(kind[:2], n) for n, kind in enumerate(self.kinds)]
+        if len(first) < len(same):
+            order = {n: place for place, n in enumerate(first.values())}
+            table = [order[n] for n in same]
+            self.kinds = [self.kinds[n] for n in first.values()]
+            numbers = list(map(table.__getitem__, numbers))
+        most = len(self.kinds) - 1
+        kept = isinstance(numbers, bytes | array)
+        self.numbers = numbers if kept else smallest(numbers, most)  # type: ignore[assignment]
+
+    def _sources(self, track: Track) -> Iterator[Source]:
+        rows: Any = None
+        for event in self.log.events(track.codes):
+            code = event.code
+            rows = code.stage if rows is None else rows
+            if code.path is not None:
+                yield from _compared(code.path)
+            elif code.kind == _TAKES and code.stage == rows:
+                yield Cell(code.key or "")
+            elif code.kind == "error":
+                told = Told(track.values[event.at])
+                yield Refusal(self.rules) if self._refused(track) else told
+            else:
+                width = self.log.width(code)
+                yield from map(Constant, track.values[event.at : event.at + width])
+
+    def _refused(self, track: Track) -> bool:
+        return all(self.log.codes[number].path is None for number in track.codes)
+
+    def move(self, log: Log, numbers: Sequence[int]) -> None:
+        """Belong to another log from now on, where its shapes have these numbers."""
+        self.log = log
+        self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+
+    def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
+        """Not to be done: what is read back is filed branch by branch."""
+        raise NotImplementedError
+
+    fill = put = refile  # type: ignore[assignment]
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def item(self, index: int) -> Any:
+        """Give a row: the same object as long as somebody has it."""
+        if self._handed is None:
+            self._handed = WeakValueDictionary()
+        row = self._handed.get(index)
+        if row is None:
+            row = self._rows.get(index, len(self))
+            row = self._handed.setdefault(index, self.items[index] if row is None else row)
+        return row
+
+    def _read(self, indices: range) -> list[Any]:
+        return list(self.items[indices.start : indices.stop])
+
+    def part(self, index: int) -> tuple[Sequence[Any], int]:
+        """Gather the values of a branch."""
+        if index >= len(self.numbers):
+            return (), 0
+        part = self._parts.get(index, len(self.numbers))
+        if part is not None:
+            return part, 0
+        items = self.items
+        sources = self.kinds[self.numbers[index]].sources
+        return tuple([source.one(items, index) for source in sources]), 0
+
+    def _gathered(self, indices: range) -> list[tuple[Any, ...]]:
+        """Gather the values of neighbouring branches, each column read once."""
+        items = self.items
+        numbers = self.numbers[indices.start : indices.stop]
+        kinds = [self.kinds[number].sources for number in range(len(self.kinds))]
+        columns: dict[Source, Sequence[Any]] = {}
+        for number in set(numbers):
+            for source in kinds[number]:
+                if isinstance(source, Cell) and source not in columns:
+                    columns[source] = source.many(items, indices)
+        return [
+            tuple(
+                [
+                    columns[source][place]
+                    if source.__class__ is Cell
+                    else source.one(items, indices.start + place)
+                    for source in kinds[number]
+                ]
+            )
+            for place, number in enumerate(numbers)
+        ]
+
+    def column(self, at: int, indices: Iterable[int]) -> Sequence[Any]:
+        """Read the values at one place off the column they stand in."""
+        some: Sequence[int] = indices if isinstance(indices, range) else list(indices)
+        if len(some) == len(self.numbers) and isinstance(indices, Alike):
+            some = range(len(some))  # all of them: columns are read off whole
+        if not some:
+            return []
+        return self.kinds[self.numbers[some[0]]].sources[at].many(self.items, some)
+
+    def shape(self, index: int) -> Shape | None:
+        """Give the shape of a branch, or None when it never began."""
+        if index >= len(self.numbers):
+            return None
+        return self.log.shapes[self.kinds[self.numbers[index]].shape]
+
+    def shape_numbers(self) -> Sequence[int]:
+        """Give the number of the shape of every branch; -1 where one never began."""
+        found = mapped(self.numbers, {n: kind.shape for n, kind in enumerate(self.kinds)})
+        left = len(self) - len(found)
+        return found if not left else array("i", found) + array("i", [-1]) * left
+
+    def status_number(self, index: int) -> int:
+        """Say what became of a branch."""
+        if index >= len(self.numbers):
+            return NOT_REACHED
+        return self.kinds[self.numbers[index]].status
+
+    def status_numbers(self) -> Sequence[int]:
+        """Give what became of every branch, in item order."""
+        found = mapped(self.numbers, {n: kind.status for n, kind in enumerate(self.kinds)})
+        return found.tobytes() + bytes([NOT_REACHED]) * (len(self) - len(found))
+
+    def status(self, index: int) -> str:
+        """Give the status word of a branch."""
+        return STATUS_WORDS[self.status_number(index)]
+
+    def status_count(self, status: int) -> int:
+        """Count the branches that ended like this."""
+        count = self.numbers.count
+        found = sum(count(n) for n, kind in enumerate(self.kinds) if kind.status == status)
+        return found + (len(self) - len(self.numbers) if status == NOT_REACHED else 0)
+
+    def ended_as(self, *statuses: int) -> Iterator[int]:
+        """Yield the branches that ended in one of these ways, in item order."""
+        kinds = tuple(n for n, kind in enumerate(self.kinds) if kind.status in statuses)
+        yield from Alike(self.numbers, kinds)
+        if NOT_REACHED in statuses:
+            yield from range(len(self.numbers), len(self))
+
+    @property
+    def begun_count(self) -> int:
+        """How many branches began."""
+        return len(self.numbers)
+
+    def _by(self, wide: int) -> dict[Any, tuple[int, ...]]:
+        """Give the kinds by the first facts of each, in order of first branch."""
+        found: dict[Any, tuple[int, ...]] = {}
+        for number, kind in enumerate(self.kinds):
+            key = kind[:wide] if wide > 1 else kind.shape
+            found[key] = (*found.get(key, ()), number)
+        return found
+
+    def shape_counts(self) -> dict[int, int]:
+        """Count the branches that began by the number of their shape."""
+        count = self.numbers.count
+        return {shape: sum(map(count, kinds)) for shape, kinds in self._by(1).items()}
+
+    def shape_ends(self) -> dict[int, tuple[int, int]]:
+        """Give the first and the last branch of each shape, in order of first branch."""
+        found: dict[int, tuple[int, int]] = {}
+        for shape, kinds in self._by(1).items():
+            first = min(map(self.numbers.index, kinds))
+            found[shape] = first, max(map(self._last, kinds))
+        return found
+
+    def _last(self, kind: int) -> int:
+        numbers = self.numbers
+        if isinstance(numbers, bytes):
+            return numbers.rindex(kind)
+        return next(at for at in range(len(numbers) - 1, -1, -1) if numbers[at] == kind)
+
+    def of_shapes(self) -> dict[int, Sequence[int]]:
+        """Give the branches that began by the number of their shape, in order of first branch."""
+        return {shape: Alike(self.numbers, kinds) for shape, kinds in self._by(1).items()}
+
+    def alike(self) -> dict[tuple[int, int], Sequence[int]]:
+        """Give the branches that began by shape and status, in order of first branch."""
+        return {key: Alike(self.numbers, kinds) for key, kinds in self._by(2).items()}
+
+    def alike_counts(self) -> dict[tuple[int, int], int]:
+        """Count the branches that began by shape and status, in order of first branch."""
+        count = self.numbers.count
+        return {key: sum(map(count, kinds)) for key, kinds in self._by(2).items()}
+
+    @property
+    def value_count(self) -> int:
+        """How many values the branches recorded."""
+        count = self.numbers.count
+        return sum(count(n) * len(kind.sources) for n, kind in enumerate(self.kinds))
+
+    def subject_of(self, index: int) -> Any:
+        """Give the value that names an item, or None."""
+        if self.subject is None:
+            return None
+        found = self.items.values(self.subject, (index,))[0]
+        return None if found is MISSING else found
+
+
+def _compared(path: DecisionPath) -> Iterator[Source]:
+    """Say where the values of a decision are found."""
+    for tried in path.tried:
+        when = when_of(path.rules, tried)
+        if isinstance(when, Mapping):  # decisions by functions are made row by row
+            for key, ops in when.items():
+                source: Source = Followed(key) if "." in key else Cell(key)
+                yield from [source] * len(ops)

@@ -1,0 +1,361 @@
+"""The rows of a log: how many there are, and any of them without those before.
+
+Record layer. Rows are counted by shape and summed branch by branch, so a page costs its own rows
+and a search in the sums. A row is an `Entry` first; its texts are made last.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from runbook_nb._text import show
+from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
+from runbook_nb.record.narrative import fork_words, row_words
+from runbook_nb.record.places import FRAME, HEAD, Entry, Part, runtime_id
+from runbook_nb.record.projection import WalkRow
+from runbook_nb.record.redact import Redactor
+from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.tallies import RunningSums
+
+if TYPE_CHECKING:
+    from runbook_nb.record.row_forms import RowForms
+
+#: One branch of a fan-out: the fan-out, the branch's number, and the path before it.
+Branch = tuple[FanOut, int, str]
+
+
+class Block(NamedTuple):
+    """All rows of a branch in which nothing fanned out, before they are made."""
+
+    fan: FanOut
+    place: int
+    prefix: str
+    facts: ShapeFacts
+
+    @property
+    def size(self) -> int:
+        """How many rows they are."""
+        return FRAME + self.facts.rows
+
+
+class Rows:
+    """The rows of a log, or of one branch of it alone.
+
+    Parameters
+    ----------
+    log : Log
+    redactor : Redactor
+        What keeps hidden values out of them.
+    only : (FanOut, int, str), optional
+        The one branch.
+    """
+
+    __slots__ = ("_ends", "_forms", "_log", "_redactor", "_root", "_sums", "only")
+
+    def __init__(self, log: Log, redactor: Redactor, only: Branch | None = None) -> None:
+        self._log = log
+        self._redactor = redactor
+        self.only = only
+        self._sums: dict[int, RunningSums] = {}
+        self._root: ShapeFacts | None = None
+        self._ends: array[int] | None = None
+        self._forms: RowForms | None = None
+
+    # -- counting --------------------------------------------------------------------------
+
+    def count(self) -> int:
+        """Say how many rows there are."""
+        if self.only is not None:
+            fan, index, _ = self.only
+            return self._branch_rows(fan, index)
+        ends = self._root_ends()
+        return ends[-1] if ends else 0
+
+    def steps(self) -> int:
+        """Say how many stage executions there were, entering a branch included."""
+        if self.only is not None:
+            fan, index, _ = self.only
+            return self._branch_steps(fan, index)
+        root = self._log.root
+        if self._root is None and not self._log.have_fan_outs(root.codes):
+            return self._log.executions_in(root.codes)
+        return self._steps_in(self.root_facts(), root.values, 0)
+
+    def conditions(self, most: int) -> int:
+        """Count the rows that tell of decisions, those past ``most`` left out."""
+        own = self.own()
+        return self._conditions_in(own.facts, own.values, own.offset, most)
+
+    def _conditions_in(
+        self, facts: ShapeFacts, values: Sequence[object], offset: int, most: int
+    ) -> int:
+        found = facts.conditions
+        for event in facts.fan_outs:
+            fan = values[offset + event.at]
+            if found >= most or not isinstance(fan, FanOut):
+                continue
+            nested: set[int] = set()
+            for number, times in fan.shape_counts().items():
+                inner = facts_of(self._log, self._log.shapes[number])
+                if inner.fan_outs:
+                    nested.add(number)
+                else:
+                    found += times * inner.conditions
+            for index, shape in fan.begun() if nested else ():
+                if found >= most:
+                    break
+                if shape.number in nested:
+                    inside = facts_of(self._log, shape)
+                    found += self._conditions_in(inside, *fan.part(index), most - found)
+        return found
+
+    def root_facts(self) -> ShapeFacts:
+        """Give the facts of the root track."""
+        if self._root is None:
+            self._root = work_out(self._log, self._log.root.codes)
+        return self._root
+
+    def _root_ends(self) -> array[int]:
+        """Rows of the root's events, summed from the first: where each event ends."""
+        if self._ends is None:
+            values = self._log.root.values
+            self._ends = array(
+                "q",
+                accumulate(
+                    self._rows_of(values[event.at])
+                    if event.code.kind == "fan_out"
+                    else event.code.kind in ROW_TYPES
+                    for event in self.root_facts().events
+                ),
+            )
+        return self._ends
+
+    def _rows_in(self, facts: ShapeFacts, values: Sequence[object], offset: int) -> int:
+        inside = (values[offset + event.at] for event in facts.fan_outs)
+        return facts.rows + sum(self._rows_of(fan) for fan in inside if isinstance(fan, FanOut))
+
+    def _rows_of(self, fan: FanOut) -> int:
+        return 1 + self._sums_of(fan).total if len(fan) else 0
+
+    def _branch_rows(self, fan: FanOut, index: int) -> int:
+        shape = fan.shape(index)
+        if shape is None:
+            return 0
+        facts = facts_of(self._log, shape)
+        frame = FRAME if fan.is_fan_out else 0
+        return frame + self._rows_in(facts, *fan.part(index))
+
+    def _sums_of(self, fan: FanOut) -> RunningSums:
+        """Rows of a fan-out's branches, summed from the first."""
+        found = self._sums.get(id(fan))
+        if found is None:
+            frame = FRAME if fan.is_fan_out else 0
+            plain = {-1: 0}
+            for number in fan.shape_counts():
+                facts = facts_of(self._log, self._log.shapes[number])
+                if not facts.fan_outs:
+                    plain[number] = frame + facts.rows
+            numbers = fan.shape_numbers()
+            if len(plain) <= len(fan.shape_counts()):
+                # In some the number of rows depends on what fanned out inside.
+                numbers = array(
+                    "q",
+                    (
+                        self._branch_rows(fan, index) if number not in plain else plain[number]
+                        for index, number in enumerate(numbers)
+                    ),
+                )
+                plain = {rows: rows for rows in set(numbers)}
+            found = self._sums[id(fan)] = RunningSums(numbers, plain)
+        return found
+
+    def _steps_in(self, facts: ShapeFacts, values: Sequence[object], offset: int) -> int:
+        steps = facts.executions
+        for event in facts.fan_outs:
+            fan = values[offset + event.at]
+            if not isinstance(fan, FanOut):
+                continue
+            entering = int(fan.is_fan_out)
+            nested: set[int] = set()
+            for number, times in fan.shape_counts().items():
+                inner = facts_of(self._log, self._log.shapes[number])
+                if inner.fan_outs:
+                    nested.add(number)
+                else:
+                    steps += times * (entering + inner.executions)
+            for index, shape in fan.begun() if nested else ():
+                if shape.number in nested:
+                    steps += self._branch_steps(fan, index)
+        return steps
+
+    def _branch_steps(self, fan: FanOut, index: int) -> int:
+        shape = fan.shape(index)
+        if shape is None:
+            return 0
+        facts = facts_of(self._log, shape)
+        return int(fan.is_fan_out) + self._steps_in(facts, *fan.part(index))
+
+    # -- tracks ----------------------------------------------------------------------------
+
+    def own(self) -> Part:
+        """Give the track the rows are of."""
+        if self.only is None:
+            return Part(self.root_facts(), self._log.root.values, 0, "")
+        return self.part_of(*self.only)
+
+    def part_of(self, fan: FanOut, index: int, prefix: str) -> Part:
+        """Give the track of a branch."""
+        shape = fan.shape(index)
+        facts = work_out(self._log, ()) if shape is None else facts_of(self._log, shape)
+        path = fan.path(prefix, index)
+        return Part(facts, *fan.part(index), path, fan.base(index))
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def entries(self, skip: int = 0) -> Iterator[Entry]:
+        """Yield the rows before their texts are made, from a position on."""
+        for piece in self._pieces(skip):
+            if isinstance(piece, Block):
+                yield from self._entries_of(piece.fan, piece.place, piece.prefix)
+            else:
+                yield piece
+
+    def made(self, start: int, n: int) -> list[WalkRow]:
+        """Make ``n`` rows from a position on."""
+        rows: list[WalkRow] = []
+        end = start + n
+        step = start
+        for piece in self._pieces(start) if n > 0 else ():
+            if not isinstance(piece, Block):
+                rows.append(self.make(piece, step))
+            elif self._redactor.knows_secrets or step + piece.size > end:
+                # Where there are secret texts to look for, each name is looked through in place.
+                inside = islice(self._entries_of(*piece[:3]), end - step)
+                rows += [self.make(entry, at) for at, entry in enumerate(inside, step)]
+            else:
+                rows += self._made_from().branch(*piece, step)
+            step = start + len(rows)
+            if step >= end:
+                break
+        return rows
+
+    def _made_from(self) -> RowForms:
+        from runbook_nb.record.row_forms import RowForms
+
+        if self._forms is None:
+            self._forms = RowForms(self._redactor)
+        return self._forms
+
+    def _pieces(self, skip: int) -> Iterator[Entry | Block]:
+        if self.only is not None:
+            yield from self._branch(*self.only, skip)
+            return
+        ends = self._root_ends()
+        first = bisect_right(ends, skip)
+        before = ends[first - 1] if first else 0
+        yield from self._track(self.own(), skip - before, first)
+
+    def _track(self, part: Part, skip: int, first: int = 0) -> Iterator[Entry | Block]:
+        _, values, offset, prefix, base = part
+        for event in islice(part.facts.events, first, None):
+            kind = event.code.kind
+            if kind == "fan_out":
+                fan: FanOut = values[offset + event.at]
+                rows = self._rows_of(fan)
+                if skip < rows:
+                    yield from self._fan_out(fan, prefix, skip)
+                skip = max(skip - rows, 0)
+            elif kind in ROW_TYPES:
+                if skip:
+                    skip -= 1
+                    continue
+                row_type, depth = ROW_TYPES[kind]
+                yield Entry(
+                    row_type,
+                    depth,
+                    event.code.stage,
+                    prefix,
+                    base + event.execution,
+                    event,
+                    values,
+                    offset,
+                )
+
+    def _fan_out(self, fan: FanOut, prefix: str, skip: int) -> Iterator[Entry | Block]:
+        if skip == 0:
+            yield Entry("fork", 0, fan.stage, prefix, fan.execution, note=fork_words(fan))
+        else:
+            skip -= 1
+        sums = self._sums_of(fan)
+        first, before = sums.at(skip)
+        skip -= before
+        for index in range(first, len(fan)):
+            if fan.shape(index) is not None:
+                yield from self._branch(fan, index, prefix, skip)
+                skip = 0
+
+    def _branch(
+        self, fan: FanOut, index: int, prefix: str, skip: int = 0
+    ) -> Iterator[Entry | Block]:
+        shape = fan.shape(index)
+        if shape is None:
+            return
+        facts = facts_of(self._log, shape)
+        if not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index):
+            yield Block(fan, index, prefix, facts)
+        elif not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
+            yield from self._track(self.part_of(fan, index, prefix), skip)
+        else:
+            yield from self._framed(fan, index, prefix, skip)
+
+    def _entries_of(self, fan: FanOut, index: int, prefix: str) -> Iterator[Entry]:
+        framed = self._framed(fan, index, prefix, 0)
+        return (piece for piece in framed if isinstance(piece, Entry))
+
+    def _framed(self, fan: FanOut, index: int, prefix: str, skip: int) -> Iterator[Entry | Block]:
+        part = self.part_of(fan, index, prefix)
+        rows = self._rows_in(part.facts, part.values, part.offset)
+        name = f"{fan.stage.name} [{index}]"
+        mount = StageRef(f"{fan.stage.id}~{index}", name, "branch", fan.stage.path)
+        frame = (mount, prefix, fan.execution)
+        yield from islice(
+            (
+                Entry("subflow", 0, *frame, note=f"Entered {show(name)}"),
+                Entry("step", 1, *frame, note="Received item"),
+                Entry("step", 1, *frame, note="Received index"),
+            ),
+            skip,
+            None,
+        )
+        skip = max(skip - HEAD, 0)
+        if skip < rows:
+            yield from self._track(part, skip)
+        if skip <= rows:
+            status = fan.status(index).replace("_", " ")
+            yield Entry("subflow", 0, *frame, note=f"Left {show(name)}: {status}")
+
+    def make(self, entry: Entry, step: int) -> WalkRow:
+        """Make one row."""
+        ref, text = entry.stage, self._redactor.text
+        # What the run ended before, or what came before the first stage, was never executed.
+        between = entry.event is not None and entry.event.code.kind == "ended"
+        executed = entry.execution >= 0 and not between
+        name = runtime_id(entry.prefix, ref.key, entry.execution) if executed else None
+        return WalkRow(
+            step,
+            entry.type,
+            entry.depth,
+            # A fork is told of the paths, not of a stage: the row before it names the stage.
+            None if entry.type == "fork" else text(ref.name),
+            text(ref.id),
+            None if name is None else text(name),
+            text(f"{entry.prefix}{ref.path}"[:-1]) or None,
+            text(entry.note) or row_words(entry.event, entry.values, entry.offset, self._redactor),
+        )
+
+
+__all__ = ["Block", "Branch", "Rows"]
