@@ -353,6 +353,16 @@ class JudgedFan(FanOut):
             return []
         return self.kinds[self.numbers[some[0]]].sources[at].many(self.items, some)
 
+    def table(self, width: int, indices: Sequence[int]) -> None:
+        """Give nothing: each column is read off where it stands."""
+
+    def item_key(self, at: int, indices: Sequence[int]) -> str | None:
+        """Give the key of the items' column that a column of the branches is."""
+        if not indices:
+            return None
+        source = self.kinds[self.numbers[indices[0]]].sources[at]
+        return source.key if isinstance(source, Cell) else None
+
     def shape(self, index: int) -> Shape | None:
         """Give the shape of a branch, or None when it never began."""
         if index >= len(self.numbers):

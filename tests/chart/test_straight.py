@@ -631,6 +631,32 @@ def test_a_slot_made_late_is_the_slot_made_at_once():
     assert slots[0].value == {"word": "none"}
 
 
+def test_an_item_that_a_stage_keeps_is_the_item_of_the_record():
+    """What is shared in the record is told by which object it is, so the rows must be the same."""
+    kept = []
+
+    def keeps(scope):
+        take(scope)
+        number = scope.args["index"]
+        if number % 5 == 1:
+            scope["row"] = scope.args["item"]
+        elif number % 5 == 2:
+            scope["all"] = scope.args
+        elif number % 5 == 3:
+            kept.append(scope.args)
+        elif number == 4:
+            raise ValueError("no route")
+
+    run, _ = same_both_ways(lambda: fan(branch(keeps)))
+    (made,) = run.log.fan_outs()
+    for slot in run.state["out"]:
+        item = made.items[slot.index]
+        assert item is slot.item
+        if slot.status == "ok":
+            assert slot.value.get("row", item) is item
+            assert slot.value.get("all", {"item": item})["item"] is item
+
+
 # -- counts ------------------------------------------------------------------------------------
 
 
@@ -668,9 +694,10 @@ def test_calls_per_subject(calls_of, collecting, most):
     assert (costs[1] - costs[0]) / 1000 <= most
 
 
-def test_bytes_and_tracked_objects_per_subject():
+@pytest.mark.parametrize("frozen", [True, False])
+def test_bytes_and_tracked_objects_per_subject(frozen):
     count = 5000
-    chart = through(freeze(rows(count)))
+    chart = through((freeze if frozen else list)(rows(count)))
     chart.run_sync()
     gc.collect()
     before, turns = len(gc.get_objects()), gc.get_stats()[2]["collections"]
