@@ -187,6 +187,9 @@ def tracked_objects(plan: Plan) -> Iterator[Figure]:
         kinds["batch"] = ours.batch_chart(rows, n, collecting=False)
     except NotMeasured as why:
         missing = why
+    _, objects, turns = left_by(lambda: task.written_walk(rows))
+    yield Figure("by hand, objects per subject", objects / n, "objects")
+    yield Figure("by hand, gen-2 collections", turns, "collections")
     for name, chart in kinds.items():
         chart.run_sync()
         _, objects, turns = left_by(chart.run_sync)
