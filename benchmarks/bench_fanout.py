@@ -214,7 +214,7 @@ def weigh(n: int) -> None:
     print(
         f"  path shapes {len(run.log.shapes)}, codes {len(run.log.codes)}; bytes are those of the"
     )
-    print("  record's columns; rows that are not frozen yet are copied, one object each\n")
+    print("  record's columns; plain rows are copied, as dicts the collector does not look at\n")
 
 
 def compare(n: int, rounds: int) -> None:

@@ -120,7 +120,7 @@ class _Rows(FanOutBranches):
     fan: JudgedFan
 
     @property
-    def first(self) -> StagePlan:
+    def opening(self) -> StagePlan:
         """The stage every branch begins with."""
         assert self.chart is not None  # noqa: S101 - the chart was built with the stage
         return self.chart.stages[0]
@@ -140,7 +140,7 @@ class _Rows(FanOutBranches):
                 paths, ways = judged_outcomes(rules, rows if whole else rows.part(part))
                 found, firsts = _told_apart(rows, part, ways, len(paths))
                 table: list[int] = []
-                if self.execution.asked_to_end(self.first, "before") is not None:
+                if self.execution.asked_to_end(self.opening, "before") is not None:
                     firsts = [((-1, 0), start)]  # the branch that was to begin ends the run
                 for (layout, way), first in firsts:
                     kind = known.get((layout, paths[way])) if layout >= 0 else None

@@ -5,8 +5,9 @@ Record layer. The words themselves come from `runbook_nb.rules.wording`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from runbook_nb._text import number_text
@@ -41,6 +42,22 @@ class ValueRange:
             self.high = value if self.high is None or value > self.high else self.high
         elif len(self.words) <= RANGE_WORDS:
             self.words[value_text(value)] = None
+
+    def add_all(self, values: Sequence[Any]) -> None:
+        """Take many values in: what `add` makes of them, one after the other."""
+        types = set(map(type, values))
+        if types <= {int, float}:
+            known = () if self.low is None else (self.low,)
+            self.low = min(chain(known, values), default=None)
+            known = () if self.high is None else (self.high,)
+            self.high = max(chain(known, values), default=None)
+            return
+        # Of texts each counts once, however often it was met.
+        alike = len(types) == 1 and types <= {str, bool, type(None)}
+        for value in dict.fromkeys(values) if alike else values:
+            if alike and len(self.words) > RANGE_WORDS:
+                break
+            self.add(value)
 
     @property
     def text(self) -> str:

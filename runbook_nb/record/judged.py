@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
 from runbook_nb.rules.columns import Columns, smallest
 from runbook_nb.rules.evaluate import judge_facts
@@ -160,7 +161,7 @@ class Alike(Sequence[int]):
         if self._length == size:
             return iter(range(size))
         if len(self._kinds) == 1:
-            return compress(range(size), map(self._kinds[0].__eq__, self._numbers))
+            return iter(places_of(self._numbers, self._kinds[0]))
         return compress(range(size), map(set(self._kinds).__contains__, self._numbers))
 
     @overload
@@ -237,6 +238,9 @@ class JudgedFan(FanOut):
         self.rules = rules
         self.kinds: list[Kind] = []
         self.numbers: Numbers = b""
+        self._forget()
+
+    def _forget(self) -> None:
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
         self._rows = Ahead(self._read)
@@ -288,6 +292,15 @@ class JudgedFan(FanOut):
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = (name for cls in (FanOut, JudgedFan) for name in cls.__slots__)
+        return {name: getattr(self, name) for name in kept if not name.startswith("_")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._forget()
 
     def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
         """Not to be done: what is read back is filed branch by branch."""
@@ -352,6 +365,16 @@ class JudgedFan(FanOut):
             return []
         return self.kinds[self.numbers[some[0]]].sources[at].many(self.items, some)
 
+    def table(self, width: int, indices: Sequence[int]) -> None:
+        """Give nothing: each column is read off where it stands."""
+
+    def item_key(self, at: int, indices: Sequence[int]) -> str | None:
+        """Give the key of the items' column that a column of the branches is."""
+        if not indices:
+            return None
+        source = self.kinds[self.numbers[indices[0]]].sources[at]
+        return source.key if isinstance(source, Cell) else None
+
     def shape(self, index: int) -> Shape | None:
         """Give the shape of a branch, or None when it never began."""
         if index >= len(self.numbers):
@@ -360,10 +383,9 @@ class JudgedFan(FanOut):
 
     def shape_numbers(self) -> Sequence[int]:
         """Give the number of the shape of every branch; -1 where one never began."""
-        table = [kind.shape for kind in self.kinds]
-        found = array("i", map(table.__getitem__, self.numbers))
-        found.extend([-1] * (len(self) - len(found)))
-        return found
+        found = mapped(self.numbers, {n: kind.shape for n, kind in enumerate(self.kinds)})
+        left = len(self) - len(found)
+        return found if not left else array("i", found) + array("i", [-1]) * left
 
     def status_number(self, index: int) -> int:
         """Say what became of a branch."""
@@ -373,9 +395,8 @@ class JudgedFan(FanOut):
 
     def status_numbers(self) -> Sequence[int]:
         """Give what became of every branch, in item order."""
-        table = [kind.status for kind in self.kinds]
-        found = bytes(map(table.__getitem__, self.numbers))
-        return found + bytes([NOT_REACHED]) * (len(self) - len(found))
+        found = mapped(self.numbers, {n: kind.status for n, kind in enumerate(self.kinds)})
+        return found.tobytes() + bytes([NOT_REACHED]) * (len(self) - len(found))
 
     def status(self, index: int) -> str:
         """Give the status word of a branch."""

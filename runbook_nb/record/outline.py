@@ -30,7 +30,7 @@ from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.graph import structure_graph, walk_graph
 from runbook_nb.record.log import StageRef
 from runbook_nb.record.order import drawn_order, judging_rules, shown_order
-from runbook_nb.record.overlay import Overlay, overlay_of, template_path
+from runbook_nb.record.overlay import Overlay, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.slots import error_words, served_subject
 from runbook_nb.record.structure import Structure, StructureNode, branch_badge
@@ -70,7 +70,7 @@ class _Told:
 
     def __init__(self, walk: Walk) -> None:
         self.walk = walk
-        self.overlay = overlay_of(walk.log, walk.redactor, walk.only)
+        self.overlay = walk.overlay
         self.teller = Teller(walk.structure, self.overlay)
         self.names = {node.key: show(node.name) for node in walk.structure.nodes}
 

@@ -374,8 +374,10 @@ class _Counter:
         """Take in the values that the deciding conditions met."""
         for place, (condition, met) in enumerate(cause.conditions):
             if not condition.redacted:
-                for value in tracks.column(at + place):
-                    met.add(self.redactor.scrub(value))
+                column = tracks.column(at + place)
+                if self.redactor.active:
+                    column = list(map(self.redactor.scrub, column))
+                met.add_all(column)
 
 
 def _waits(facts: ShapeFacts, values: Sequence[Any], offset: int) -> bool:

@@ -19,6 +19,7 @@ from runbook_nb.record.places import FRAME, HEAD, Entry, Part, runtime_id
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.tallies import RunningSums
 
 if TYPE_CHECKING:
     from runbook_nb.record.row_forms import RowForms
@@ -59,7 +60,7 @@ class Rows:
         self._log = log
         self._redactor = redactor
         self.only = only
-        self._sums: dict[int, array[int]] = {}
+        self._sums: dict[int, RunningSums] = {}
         self._root: ShapeFacts | None = None
         self._ends: array[int] | None = None
         self._forms: RowForms | None = None
@@ -83,6 +84,34 @@ class Rows:
         if self._root is None and not self._log.have_fan_outs(root.codes):
             return self._log.executions_in(root.codes)
         return self._steps_in(self.root_facts(), root.values, 0)
+
+    def conditions(self, most: int) -> int:
+        """Count the rows that tell of decisions, those past ``most`` left out."""
+        own = self.own()
+        return self._conditions_in(own.facts, own.values, own.offset, most)
+
+    def _conditions_in(
+        self, facts: ShapeFacts, values: Sequence[object], offset: int, most: int
+    ) -> int:
+        found = facts.conditions
+        for event in facts.fan_outs:
+            fan = values[offset + event.at]
+            if found >= most or not isinstance(fan, FanOut):
+                continue
+            nested: set[int] = set()
+            for number, times in fan.shape_counts().items():
+                inner = facts_of(self._log, self._log.shapes[number])
+                if inner.fan_outs:
+                    nested.add(number)
+                else:
+                    found += times * inner.conditions
+            for index, shape in fan.begun() if nested else ():
+                if found >= most:
+                    break
+                if shape.number in nested:
+                    inside = facts_of(self._log, shape)
+                    found += self._conditions_in(inside, *fan.part(index), most - found)
+        return found
 
     def root_facts(self) -> ShapeFacts:
         """Give the facts of the root track."""
@@ -110,7 +139,7 @@ class Rows:
         return facts.rows + sum(self._rows_of(fan) for fan in inside if isinstance(fan, FanOut))
 
     def _rows_of(self, fan: FanOut) -> int:
-        return 1 + self._sums_of(fan)[-1] if len(fan) else 0
+        return 1 + self._sums_of(fan).total if len(fan) else 0
 
     def _branch_rows(self, fan: FanOut, index: int) -> int:
         shape = fan.shape(index)
@@ -120,26 +149,29 @@ class Rows:
         frame = FRAME if fan.is_fan_out else 0
         return frame + self._rows_in(facts, *fan.part(index))
 
-    def _sums_of(self, fan: FanOut) -> array[int]:
-        """Rows of a fan-out's branches, summed from the first: where each branch ends."""
+    def _sums_of(self, fan: FanOut) -> RunningSums:
+        """Rows of a fan-out's branches, summed from the first."""
         found = self._sums.get(id(fan))
         if found is None:
             frame = FRAME if fan.is_fan_out else 0
             plain = {-1: 0}
-            for number in fan.shape_counts():
+            shapes = fan.shape_counts()
+            for number in shapes:
                 facts = facts_of(self._log, self._log.shapes[number])
                 if not facts.fan_outs:
                     plain[number] = frame + facts.rows
             numbers = fan.shape_numbers()
-            counts: Iterator[int]
-            if len(plain) > len(fan.shape_counts()):
-                counts = map(plain.__getitem__, numbers)
-            else:  # in some the number of rows depends on what fanned out inside
-                counts = (
-                    self._branch_rows(fan, index) if number not in plain else plain[number]
-                    for index, number in enumerate(numbers)
+            if len(plain) <= len(shapes):
+                # In some the number of rows depends on what fanned out inside.
+                numbers = array(
+                    "q",
+                    (
+                        self._branch_rows(fan, index) if number not in plain else plain[number]
+                        for index, number in enumerate(numbers)
+                    ),
                 )
-            found = self._sums[id(fan)] = array("q", accumulate(counts))
+                plain = {rows: rows for rows in set(numbers)}
+            found = self._sums[id(fan)] = RunningSums(numbers, plain)
         return found
 
     def _steps_in(self, facts: ShapeFacts, values: Sequence[object], offset: int) -> int:
@@ -260,8 +292,8 @@ class Rows:
         else:
             skip -= 1
         sums = self._sums_of(fan)
-        first = bisect_right(sums, skip)
-        skip -= sums[first - 1] if first else 0
+        first, before = sums.at(skip)
+        skip -= before
         for index in range(first, len(fan)):
             if fan.shape(index) is not None:
                 yield from self._branch(fan, index, prefix, skip)

@@ -44,6 +44,8 @@ class ShapeFacts:
         What the last stage returned; that the chart was stopped on purpose; what failed last.
     fan_outs : tuple of Event
         Fan-outs run inside.
+    conditions : int
+        How many of the rows tell of a decision.
     """
 
     events: tuple[Event, ...]
@@ -58,6 +60,7 @@ class ShapeFacts:
     stop: Event | None
     error: Event | None
     fan_outs: tuple[Event, ...]
+    conditions: int
 
 
 def facts_of(log: Log, shape: Shape) -> ShapeFacts:
@@ -102,6 +105,9 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         stop=last("stop"),
         error=last("error"),
         fan_outs=tuple(event for event in events if event.code.kind == "fan_out"),
+        conditions=sum(
+            ROW_TYPES.get(event.code.kind, ("", 0))[0] == "condition" for event in events
+        ),
     )
 
 

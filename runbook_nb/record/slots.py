@@ -6,12 +6,13 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
 from runbook_nb._text import visible
+from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
@@ -119,6 +120,52 @@ class Slots(Sequence[Slot], Immutable):
         """Give the same slots, served; ``paths`` go on from the list of them."""
         return Slots(self.fan_out, redactor, paths)
 
+    def verdict_rows(
+        self, *columns: str, subject: str | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Give one verdict row per item whose branch decided, in item order.
+
+        A row names its subject, its verdict (the way its last decision took) and the columns asked
+        for, None where the item has nothing there. Nothing is copied: a row is made when somebody
+        looks at it, and an answer knows which item it is about.
+
+        Parameters
+        ----------
+        *columns : str
+            Keys of the items.
+        subject : str, optional
+            Key of the items that names the subject; the one the fan-out declares by default.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> one = (flow_chart("one", lambda s: s.update(s.args["item"]), id="one")
+        ...     .add_decider("Size", lambda s: "big" if s["n"] > 1 else "small", id="size")
+        ...     .branch("big", lambda s: None).branch("small", lambda s: None).end().build())
+        >>> chart = (flow_chart("c", lambda s: s.set("xs", [{"id": "a", "n": 2}]), id="a")
+        ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
+        ...                            max_branches=1, into="out", subject="id").build())
+        >>> list(chart.run_sync().slots("each").verdict_rows("n"))
+        [{'id': 'a', 'verdict': 'big', 'n': 2}]
+        """
+        from runbook_nb.record.collected import VerdictRows
+
+        named = self.fan_out.subject if subject is None else subject
+        if named is None:
+            raise DefinitionError(
+                f"the rows of {self.fan_out.stage.name!r} cannot name whom they are about: it "
+                "declares no subject key",
+                where="subject",
+                fix='write .verdict_rows(…, subject="key")',
+            )
+        rows = VerdictRows(self.fan_out, named, columns)
+        if self._redactor is None:
+            return rows
+        return FrozenList(
+            rows.row_of(slot.item, slot.branch)
+            for slot in map(self._slot, map(rows.item_of, range(len(rows))))
+        )
+
     def _slot(self, index: int) -> Slot:
         if self._redactor is None:
             return slot_of(self.fan_out, index)
@@ -170,35 +217,52 @@ class Slots(Sequence[Slot], Immutable):
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    number = fan.status_number(index)
-    return _made(fan, index, number, None if number != OK else _reader(fan, fan.shape(index)))
+    if fan.status_number(index) != OK:
+        return _without_value(fan, index, fan.item(index))
+    read, branch = _reader(fan, fan.shape(index))
+    return _made(fan, index, fan.item(index), read(*fan.part(index)), branch)
 
 
 def slots_of(fan: FanOut) -> Iterator[Slot]:
     """Make the slots of all items, one after another."""
-    readers: dict[int, Any] = {}
-    numbers = zip(fan.status_numbers(), fan.shape_numbers(), strict=True)
-    for index, (status, shape) in enumerate(numbers):
+    readers: dict[int, _Reader] = {}
+    facts = zip(
+        fan.status_numbers(), fan.shape_numbers(), fan.each_item(), fan.parts(), strict=True
+    )
+    for index, (status, shape, item, part) in enumerate(facts):
+        if status != OK:
+            yield _without_value(fan, index, item)
+            continue
         reader = readers.get(shape)
-        if reader is None and status == OK:
+        if reader is None:
             reader = readers[shape] = _reader(fan, fan.shape(index))
-        yield _made(fan, index, status, reader)
+        # As `_made` does: a collecting stage looks at every slot, so the call counts.
+        slot = _new_slot(Slot)
+        _set_fan(slot, fan)
+        _set_index(slot, index)
+        _set_item(slot, item)
+        _set_status(slot, "ok")
+        _set_value(slot, reader[0](*part))
+        _set_branch(slot, reader[1])
+        yield slot
 
 
 #: What reads the value of branches of one shape, and the way their decision took.
 _Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
 
 
-def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
-    if status != OK or reader is None:
-        return Slot(index, fan.item(index), fan.status(index), reason=reason_of(fan, index))
+def _without_value(fan: FanOut, index: int, item: Any) -> Slot:
+    return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
+
+
+def _made(fan: FanOut, index: int, item: Any, value: Any, branch: str | None) -> Slot:
     slot = _new_slot(Slot)
     _set_fan(slot, fan)
     _set_index(slot, index)
-    _set_item(slot, fan.item(index))
+    _set_item(slot, item)
     _set_status(slot, "ok")
-    _set_value(slot, reader[0](*fan.part(index)))
-    _set_branch(slot, reader[1])
+    _set_value(slot, value)
+    _set_branch(slot, branch)
     return slot
 
 

@@ -8,9 +8,18 @@ that branches may be held in another way.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from runbook_nb.record.tallies import (
+    first_and_last,
+    gathered,
+    gathered_pairs,
+    standing,
+    tally,
+    tally_pairs,
+)
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log, Shape, StageRef
@@ -234,14 +243,39 @@ class FanOut:
         """Give an item: the same object as long as somebody has it."""
         return self.items[index]
 
+    def each_item(self) -> Iterator[Any]:
+        """Give what `item` gives of every branch, in item order."""
+        if type(self).item is not FanOut.item:
+            return map(self.item, range(len(self)))
+        return iter(self.items)
+
     def part(self, index: int) -> tuple[Sequence[Any], int]:
         """Give the values of a branch: the sequence they stand in, and where they begin there."""
         return self.values, self.offsets[index]
+
+    def parts(self) -> Iterator[tuple[Sequence[Any], int]]:
+        """Give what `part` gives of every branch, in item order."""
+        if type(self).part is not FanOut.part:
+            return map(self.part, range(len(self)))
+        return zip(repeat(self.values), self.offsets)
 
     def column(self, at: int, indices: Iterable[int]) -> Sequence[Any]:
         """Give the values at one place, counted from their beginnings, of branches of one shape."""
         values, offsets = self.values, self.offsets
         return [values[offsets[index] + at] for index in indices]
+
+    def table(self, width: int, indices: Sequence[int]) -> Sequence[Sequence[Any]] | None:
+        """Give all columns, so many, of branches of one shape, where they are had together.
+
+        None where a `column` is as quickly had alone.
+        """
+        values, offsets = self.values, self.offsets
+        starts = [offsets[index] for index in indices]
+        return [[values[start + at] for start in starts] for at in range(width)]
+
+    def item_key(self, at: int, indices: Sequence[int]) -> str | None:
+        """Give the key under which a `column` stands in the items, where that is how it is kept."""
+        return None
 
     def shape(self, index: int) -> Shape | None:
         """Give the shape of a branch, or None when it never began."""
@@ -254,41 +288,39 @@ class FanOut:
 
     def shape_counts(self) -> dict[int, int]:
         """Count the branches that began by the number of their shape, in order of first branch."""
-        counts = Counter(self.shape_numbers())
-        del counts[-1]
-        return dict(counts)
+        counts = tally(self.shape_numbers())
+        counts.pop(-1, None)
+        return counts
 
     def shape_ends(self) -> dict[int, tuple[int, int]]:
         """Give the first and the last branch of each shape, in order of first branch."""
-        ends = {number: index for index, number in enumerate(self.shape_numbers())}
+        ends = first_and_last(self.shape_numbers())
         ends.pop(-1, None)
-        found: dict[int, tuple[int, int]] = {}
-        for index, number in enumerate(self.shape_numbers()):
-            if number in ends and number not in found:
-                found[number] = index, ends[number]
-                if len(found) == len(ends):
-                    break
-        return found
+        return ends
 
     def of_shapes(self) -> dict[int, Sequence[int]]:
         """Give the branches that began by the number of their shape, in order of first branch."""
-        found: dict[int, Sequence[int]] = {}
-        for index, number in enumerate(self.shape_numbers()):
-            if number >= 0:
-                found.setdefault(number, []).append(index)  # type: ignore[attr-defined]
+        numbers = self.shape_numbers()
+        found = gathered(numbers)
+        found.pop(-1, None)
         return found
 
     def alike(self) -> dict[tuple[int, int], Sequence[int]]:
         """Give the branches that began by shape and status, in order of first branch."""
-        found: dict[tuple[int, int], Sequence[int]] = {}
-        for index, key in enumerate(zip(self.shape_numbers(), self.status_numbers(), strict=True)):
-            if key[0] >= 0:
-                found.setdefault(key, []).append(index)  # type: ignore[attr-defined]
-        return found
+        numbers, statuses = self.shape_numbers(), self.status_numbers()
+        if sum(self.status_count(status) > 0 for status in (NOT_REACHED, OK, FAILED)) == 1:
+            status = statuses[0]
+            return {(number, status): places for number, places in self.of_shapes().items()}
+        found = gathered_pairs(numbers, statuses)
+        return {key: places for key, places in found.items() if key[0] >= 0}
 
     def alike_counts(self) -> dict[tuple[int, int], int]:
         """Count the branches that began by shape and status, in order of first branch."""
-        counts = Counter(zip(self.shape_numbers(), self.status_numbers(), strict=True))
+        numbers, statuses = self.shape_numbers(), self.status_numbers()
+        if sum(self.status_count(status) > 0 for status in (NOT_REACHED, OK, FAILED)) == 1:
+            status = statuses[0]
+            return {(number, status): times for number, times in self.shape_counts().items()}
+        counts = tally_pairs(numbers, statuses)
         return {key: times for key, times in counts.items() if key[0] >= 0}
 
     @property
@@ -310,7 +342,10 @@ class FanOut:
 
     def ended_as(self, *statuses: int) -> Iterator[int]:
         """Yield the branches that ended in one of these ways, in item order."""
-        return (index for index, status in enumerate(self.status_numbers()) if status in statuses)
+        if len(statuses) != 1:
+            numbers = enumerate(self.status_numbers())
+            return (index for index, status in numbers if status in statuses)
+        return standing(self.status_numbers(), statuses[0])
 
     def status(self, index: int) -> str:
         """Give the status word of a branch."""

@@ -17,6 +17,7 @@ from runbook_nb._text import MISSING, counted, did_you_mean, show
 from runbook_nb._view import Card
 from runbook_nb.errors import SubjectNotFound
 from runbook_nb.record.log import FanOut, Log, StageRef
+from runbook_nb.record.overlay import Overlay, overlay_of
 from runbook_nb.record.places import Entry, Part, RecordedDecision, runtime_id
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk, WalkPage, WalkRow, page_bounds
 from runbook_nb.record.redact import Redactor
@@ -55,6 +56,8 @@ class Walk(Sequence[WalkRow], Renderable):
     __slots__ = (
         "_found",
         "_log",
+        "_overlay",
+        "_paths",
         "_redactor",
         "_rows",
         "_rules",
@@ -78,6 +81,8 @@ class Walk(Sequence[WalkRow], Renderable):
         self._rows = Rows(log, redactor, only)
         self._found: SubjectIndex | None = None
         self._rules: dict[str, tuple[Any, ...]] | None = None
+        self._overlay: Overlay | None = None
+        self._paths: tuple[list[Any], list[Any]] | None = None
 
     @property
     def log(self) -> Log:
@@ -93,6 +98,13 @@ class Walk(Sequence[WalkRow], Renderable):
     def only(self) -> tuple[FanOut, int, str] | None:
         """The one branch this walk is about, with its index and the path before it."""
         return self._rows.only
+
+    @property
+    def overlay(self) -> Overlay:
+        """What the run did to its structure; counted when first asked for. Not to be changed."""
+        if self._overlay is None:
+            self._overlay = overlay_of(self._log, self._redactor, self.only)
+        return self._overlay
 
     # -- counting --------------------------------------------------------------------------
 
@@ -163,6 +175,8 @@ class Walk(Sequence[WalkRow], Renderable):
         if total <= cap:
             return ProjectedWalk(tuple(self), "full", total, total, True)
         control, conditions = 0, 0
+        # Once all decisions there are have been met, no row after them is wanted.
+        enough = min(cap, self._rows.conditions(cap))
         kept: list[Entry] = []
         later: list[Entry] = []
         for entry in self.entries():
@@ -174,7 +188,7 @@ class Walk(Sequence[WalkRow], Renderable):
                 kept.append(entry)
             elif entry.type == "condition":
                 later.append(entry)
-            if control > cap and conditions >= cap:
+            if control > cap and conditions >= enough:
                 break
         if control > cap:
             wanted = [e for e in kept if e.type == "condition"] + later
@@ -354,13 +368,16 @@ class Walk(Sequence[WalkRow], Renderable):
         self,
     ) -> tuple[list[tuple[StageRef, DecisionPath]], list[tuple[StageRef, DecisionPath]]]:
         """Give the distinct decisions by rules, by their first and last making; not served."""
+        if self._paths is not None:
+            return self._paths
         first: dict[tuple[StageRef, DecisionPath], None] = {}
         last: dict[tuple[StageRef, DecisionPath], None] = {}
         for pair in self._paths_in(self._rows.root_facts(), self._log.root.values, 0):
             first.setdefault(pair)
             last.pop(pair, None)
             last[pair] = None
-        return list(first), list(last)
+        self._paths = list(first), list(last)
+        return self._paths
 
     def _paths_in(
         self, facts: ShapeFacts, values: Sequence[Any], offset: int

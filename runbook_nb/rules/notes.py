@@ -8,8 +8,10 @@ no subject has. All are found in one pass that remembers conditions, not subject
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
@@ -101,10 +103,12 @@ class _Seen:
     mismatches: int = 0
     absent: int = 0
     numbers: int = 0
-    kinds: dict[str, None] = field(default_factory=dict)
+    #: Words of the kinds met that could not be compared, with where each was met first.
+    kinds: dict[str, int] = field(default_factory=dict)
     codes: set[int] = field(default_factory=set)
-    low: Any = None
-    high: Any = None
+    #: The smallest and the largest number, each with where it was met first.
+    low: tuple[Any, int] | None = None
+    high: tuple[Any, int] | None = None
 
     def count(self, code: int, times: int) -> None:
         """Take in how often an outcome was met."""
@@ -117,34 +121,91 @@ class _Seen:
         elif code in (YES, NO):
             self.numbers += times
 
-    def name_kind(self, actual: Any) -> None:
-        """Take in a value that could not be compared."""
-        if len(self.kinds) <= MAX_KINDS:
-            self.kinds.setdefault(_kind_words(actual))
+    def name_kinds(self, column: Sequence[Any], where: Sequence[int], base: int) -> None:
+        """Take in values that could not be compared."""
+        settled: set[type] = set()
+        for place, actual in enumerate(column):
+            cls = actual.__class__
+            if cls in settled:
+                continue
+            if cls in _ONE_KIND:
+                settled.add(cls)
+            words, met = _kind_words(actual), base + where[place]
+            self.kinds[words] = min(self.kinds.get(words, met), met)
 
-    def measure(self, actual: Any) -> None:
-        """Take in a number that was compared."""
-        value = plain(actual)
-        if self.low is None or compare_numbers(operator.lt, value, self.low):
-            self.low = value
-        if self.high is None or compare_numbers(operator.gt, value, self.high):
-            self.high = value
+    def measure(self, column: Sequence[Any], where: Sequence[int], base: int) -> None:
+        """Take in numbers that were compared."""
+        if set(map(type, column)) <= {int, float}:
+            low, high = min(column), max(column)
+        else:
+            low = high = plain(column[0])
+            for value in map(plain, column):
+                low = value if compare_numbers(operator.lt, value, low) else low
+                high = value if compare_numbers(operator.gt, value, high) else high
+        found: list[tuple[Any, int]] = []
+        for known, value, differs in ((self.low, low, operator.lt), (self.high, high, operator.gt)):
+            met = value, base + where[_place_of(column, value)]
+            if known is not None and not compare_numbers(differs, value, known[0]):
+                same = not compare_numbers(operator.ne, value, known[0])
+                met = met if same and met[1] < known[1] else known
+            found.append(met)
+        self.low, self.high = found
 
-    def note_absence(self, actual: Any) -> None:
+    def note_absences(self, column: Sequence[Any], where: Sequence[int], base: int) -> None:
         """Take in whether a key was there at all, where the outcome does not say it."""
-        self.absent += actual is MISSING
+        if type(MISSING) in set(map(type, column)):
+            self.absent += sum(actual is MISSING for actual in column)
 
-    def looks(self, code: int) -> Callable[[Any], None] | None:
-        """Say what has to be done with each value of this outcome; for nearly all, nothing."""
+    def looks(self, code: int) -> Callable[[Sequence[Any], Sequence[int], int], None] | None:
+        """Say what has to be done with the values of this outcome; for nearly all, nothing."""
         if code == MISMATCH:
-            return self.name_kind
+            return self.name_kinds
         if self.op in PRESENCE:
-            return self.note_absence
+            return self.note_absences
         return self.measure if self.unit is not None and code in (YES, NO) else None
 
 
+#: Classes all of whose values are of one kind.
+_ONE_KIND: Final = frozenset({bool, int, str, date, timedelta, dict, list, tuple})
+
+
+def _place_of(column: Sequence[Any], value: Any) -> int:
+    return next(place for place, one in enumerate(column) if one is value or plain(one) is value)
+
+
+class Judgements(NamedTuple):
+    """Decisions that came about alike.
+
+    Attributes
+    ----------
+    path : DecisionPath
+        How.
+    where : sequence of int
+        Where in the order of all decisions each of them stands, counted from ``base``.
+    column : callable
+        Gives the values each was made on, by their place in the path.
+    base : int
+    """
+
+    path: DecisionPath
+    where: Sequence[int]
+    column: Callable[[int], Sequence[Any]]
+    base: int = 0
+
+
+def _alone(judged: Iterable[tuple[DecisionPath, tuple[Any, ...]]]) -> Iterator[Judgements]:
+    """Group decisions given one by one."""
+    values: dict[DecisionPath, list[tuple[Any, ...]]] = {}
+    places: dict[DecisionPath, list[int]] = {}
+    for place, (path, actuals) in enumerate(judged):
+        values.setdefault(path, []).append(actuals)
+        places.setdefault(path, []).append(place)
+    for path, where in places.items():
+        yield Judgements(path, where, lambda at, held=values[path]: [one[at] for one in held])  # type: ignore[misc]
+
+
 def notes_of(
-    judged: Iterable[tuple[DecisionPath, tuple[Any, ...]]], hide: Hider | None = None
+    judged: Iterable[tuple[DecisionPath, tuple[Any, ...]] | Judgements], hide: Hider | None = None
 ) -> tuple[Note, ...]:
     """Find what many decisions together say about the conditions of their rules.
 
@@ -156,8 +217,8 @@ def notes_of(
 
     Parameters
     ----------
-    judged : iterable of (DecisionPath, tuple)
-        The decisions, as `judge_facts` gives them. Read once.
+    judged : iterable of (DecisionPath, tuple), or of Judgements
+        The decisions, as `judge_facts` gives them, or in groups. Read once.
     hide : Hider, optional
         What must not be seen.
 
@@ -174,22 +235,19 @@ def notes_of(
     'rule 1 of disk v1: all 12 values of free (0.0 … 0.55) lie below the limit 5 percent'
     """
     seen: dict[_Place, _Seen] = {}
-    times: dict[DecisionPath, int] = {}
-    looks: dict[DecisionPath, list[tuple[int, Callable[[Any], None]]]] = {}
-    for path, values in judged:
-        if path not in times:
-            times[path] = 0
-            looks[path] = [
-                (place, look)
-                for place, code, one in _places(path, seen)
-                if (look := one.looks(code)) is not None
-            ]
-        times[path] += 1
-        for place, look in looks[path]:
-            look(values[place])
-    for path, count in times.items():
-        for _, code, one in _places(path, seen):
-            one.count(code, count)
+    coming = iter(judged)
+    first = next(coming, None)
+    if first is None:
+        return ()
+    all_ = chain((first,), coming)
+    groups: Any = all_ if isinstance(first, Judgements) else _alone(all_)  # type: ignore[arg-type]
+    for group in groups:
+        times = len(group.where)
+        for place, code, one in _places(group.path, seen):
+            one.count(code, times)
+            look = one.looks(code)
+            if look is not None and times:
+                look(group.column(place), group.where, group.base)
     # Values that cross one limit of a key are in that limit's unit, and so in any like it.
     crossed = {
         (place.digest, one.key, one.unit)
@@ -261,7 +319,8 @@ def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Not
     if one.unit is None or unit_fits or len(readable) != 1 or one.numbers < ENOUGH:
         return None
     side = _SIDES[one.op, readable.pop()]
-    range_ = "" if hidden else f" ({value_text(one.low)} … {value_text(one.high)})"
+    low, high = (value_text(None if met is None else met[0]) for met in (one.low, one.high))
+    range_ = "" if hidden else f" ({low} … {high})"
     limit = "" if hidden else f" {limit_text(one.op, one.threshold, one.unit)}"
     what = (
         f"{where}: all {one.numbers} values of {visible(one.key)}{range_} "
@@ -278,7 +337,7 @@ def _where(place: _Place, one: _Seen) -> str:
 
 
 def _mismatch(where: str, one: _Seen, hidden: bool) -> tuple[str, str]:
-    held = list(one.kinds)
+    held = sorted(one.kinds, key=one.kinds.__getitem__)[: MAX_KINDS + 1]
     needed = needed_words(one.op, one.threshold)
     shown = [*held[:MAX_KINDS], "others"] if len(held) > MAX_KINDS else held
     condition = (

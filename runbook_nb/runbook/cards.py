@@ -194,7 +194,7 @@ def outcome_badges(envelope: Envelope, order: Sequence[str]) -> tuple[Badge, ...
 
 def verdict_section(envelope: Envelope, order: Sequence[str]) -> Section:
     """Show the verdict rows: word first, subject, the author's columns, what decided."""
-    shown = list(islice(envelope.verdicts, settings.max_table_rows))
+    shown = range(min(len(envelope.verdicts), settings.max_table_rows))
     reasons: list[Cell] | None = None
     note, units, ranked = "", {}, False
     if envelope.carries_dossier:

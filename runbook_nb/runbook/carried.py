@@ -25,6 +25,7 @@ from runbook_nb.rules.written import read as read_tagged
 from runbook_nb.rules.written import write as write_tagged
 from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts, ToldDecision
 from runbook_nb.runbook.fans import FanOutGroup
+from runbook_nb.runbook.names import name_key
 
 #: Written into every carried dossier.
 DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
@@ -46,7 +47,7 @@ def write_dossier(
         for number, (source, entry) in enumerate(zip(dossier.sources, sources, strict=True))
         if source.judged is not None and entry["content"] is not None
     }
-    return {
+    written = {
         "format": DOSSIER_FORMAT,
         "procedure": dossier.procedure,
         "stamp": None if dossier.stamp is None else list(dossier.stamp),
@@ -64,6 +65,17 @@ def write_dossier(
         ],
         "subjects_total": dossier.subjects_total,
     }
+    # Where names tell whom a row is about, nothing else need be written.
+    if not _have_own_names(written["subjects"]):
+        items = dossier.items_of_rows(len(written["rows"]))
+        if items is not None:
+            written["rows_of"] = items
+    return written
+
+
+def _have_own_names(subjects: Sequence[Mapping[str, Any]]) -> bool:
+    keys = [name_key(entry["subject"]) for entry in subjects]
+    return None not in keys and len(set(keys)) == len(keys)
 
 
 def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
@@ -168,7 +180,17 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         stamp=None if stamp is None else (stamp[0], stamp[1]),
         carried=[_read_subject(entry, sources) for entry in data["subjects"]],
         subjects_total=data["subjects_total"],
+        items_of_rows=_read_items(data.get("rows_of")),
     )
+
+
+def _read_items(entry: Any) -> Mapping[str, Any] | None:
+    if entry is None:
+        return None
+    items = entry["items"]
+    if not isinstance(items, list | tuple) or any(type(item) is not int for item in items):
+        raise ValueError("rows_of names no items")
+    return {"stage": entry["stage"], "execution": entry["execution"], "items": tuple(items)}
 
 
 def _read_source(entry: Mapping[str, Any]) -> RuleSource:

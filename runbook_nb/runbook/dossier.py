@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import canonical, to_wire
+from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried
+from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import FanOut, Shape
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
@@ -24,7 +26,9 @@ from runbook_nb.record.slots import decision_of, reason_of, served_subject, subj
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.runbook.fans import FanOutGroup
+from runbook_nb.runbook.names import NameIndex
 from runbook_nb.runbook.verdicts import subject_column
+from runbook_nb.runbook.wire_rows import WireRows
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -164,7 +168,7 @@ class Dossier:
     decider : str or None
         The configured decider.
     fan_outs : tuple of FanOutGroup
-    rows : tuple of mapping
+    rows : sequence of mapping
         Every verdict row, also past the cap of the wire.
     units : mapping
         Column -> unit.
@@ -189,19 +193,23 @@ class Dossier:
         run: Run | None = None,
         carried: Sequence[SubjectFacts] = (),
         subjects_total: int | None = None,
+        collected: VerdictRows | None = None,
+        items_of_rows: Mapping[str, Any] | None = None,
     ) -> None:
         self.procedure = procedure
         self.sources = tuple(sources)
         self.structure = structure
         self.decider = decider
         self.fan_outs = tuple(fan_outs)
-        self.rows = tuple(rows)
+        self.rows = rows if isinstance(rows, WireRows) else tuple(rows)
         self.units = units
         self.ranked = ranked
         self.stamp = stamp
         self._run = run
         self._carried = tuple(carried)
         self._total = subjects_total
+        self._collected = collected
+        self._items_of_rows = items_of_rows
         self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, tuple[int, Any] | None] = {}
@@ -231,6 +239,7 @@ class Dossier:
             ranked=bool(verdicts is not None and verdicts.rank),
             stamp=None if rules is None else (text(rules.name), text(rules.version)),
             run=run,
+            collected=_collected(run, rowset),
         )
 
     @property
@@ -270,15 +279,11 @@ class Dossier:
         if self._run is None:
             yield from self._carried
             return
-        for group, execution, index in self._items():
-            yield self._facts(group, execution, index)
-        yield from self._own_decisions()
-
-    def _items(self) -> Iterator[tuple[FanOutGroup, int, int]]:
         for group in self.fan_outs:
             for execution, fan in enumerate(group.executions):
                 for index in range(len(fan)):
-                    yield group, execution, index
+                    yield self._facts(group, execution, index)
+        yield from self._own_decisions()
 
     def _name(self, group: FanOutGroup, execution: int, index: int) -> Any:
         fan = group.executions[execution]
@@ -349,21 +354,10 @@ class Dossier:
         keys : collection
             What `name_key` gives for each name.
         """
-        found: dict[Any, list[SubjectFacts]] = {}
-        if self._run is None:
-            for facts in self._carried:
-                key = name_key(facts.subject)
-                if key is not None and key in keys:
-                    found.setdefault(key, []).append(facts)
-            return found
-        for group in self.fan_outs:
-            for execution, fan in enumerate(group.executions):
-                read = subject_reader(self._redactor, fan, self._column)
-                for index in range(len(fan)):
-                    key = name_key(read(index))
-                    if key is not None and key in keys:
-                        facts = self._facts(group, execution, index)
-                        found.setdefault(key, []).append(facts)
+        index, found = self._name_index, {}
+        for key in keys:
+            if places := index.of_key(key):
+                found[key] = [self._at(place) for place in places]
         return found
 
     def find(self, subject: Any) -> SubjectFacts:
@@ -379,7 +373,7 @@ class Dossier:
         NotCarried
             This copy does not hold it, or several subjects have that name.
         """
-        found = narrowed(list(self._called(subject)))
+        found = narrowed([self._at(place) for place in self._name_index.places(subject)])
         if len(found) == 1:
             return found[0]
         if found:
@@ -391,14 +385,72 @@ class Dossier:
             )
         raise self._unknown(subject)
 
-    def _called(self, subject: Any) -> Iterator[SubjectFacts]:
-        asked = name_key(subject)
+    @cached_property
+    def _name_index(self) -> NameIndex:
+        return NameIndex(self._names)
+
+    def _names(self) -> Iterator[Any]:
+        """Yield what names each subject, as `_at` numbers them."""
         if self._run is None:
-            yield from (f for f in self._carried if is_called(f.subject, subject, asked))
-            return
-        for place in self._items():
-            if is_called(self._name(*place), subject, asked):
-                yield self._facts(*place)
+            yield from (facts.subject for facts in self._carried)
+        for group in self.fan_outs:
+            for fan in group.executions:
+                yield from map(subject_reader(self._redactor, fan, self._column), range(len(fan)))
+
+    def _at(self, place: int) -> SubjectFacts:
+        """Say what became of a subject by its number among all of them."""
+        if self._run is None:
+            return self._carried[place]
+        for group in self.fan_outs:
+            for execution, fan in enumerate(group.executions):
+                if place < len(fan):
+                    return self._facts(group, execution, place)
+                place -= len(fan)
+        raise IndexError(place)
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def behind_row(self, row: int) -> SubjectFacts | None:
+        """Say what became of the subject a row is about, where the record says which that is.
+
+        Rows collected from slots know their item. Of rows somebody wrote only the name is known,
+        and then the answer is None.
+        """
+        if self._origin is None or self._run is None:
+            return self._carried_behind(row)
+        rows, (group, execution) = self._origin
+        place = self.rows.place_of(row) if isinstance(self.rows, WireRows) else row
+        return self._facts(group, execution, rows.item_of(place))
+
+    def _carried_behind(self, row: int) -> SubjectFacts | None:
+        if self._items_of_rows is None or row >= len(self._items_of_rows["items"]):
+            return None
+        stage, execution, items = (self._items_of_rows[k] for k in ("stage", "execution", "items"))
+        return self._by_place.get((stage, execution, items[row]))
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, int, int], SubjectFacts]:
+        return {(facts.stage, facts.execution, facts.index): facts for facts in self._carried}
+
+    def items_of_rows(self, most: int) -> dict[str, Any] | None:
+        """Give which item each of the first rows is about, where the record says so."""
+        if self._origin is None or self._run is None:
+            held = self._items_of_rows
+            return None if held is None else {**held, "items": list(held["items"][:most])}
+        rows, (group, execution) = self._origin
+        many = range(min(most, len(self.rows)))
+        place_of = self.rows.place_of if isinstance(self.rows, WireRows) else int
+        items = [rows.item_of(place_of(row)) for row in many]
+        return {"stage": group.key, "execution": execution, "items": items}
+
+    @cached_property
+    def _origin(self) -> tuple[VerdictRows, tuple[FanOutGroup, int]] | None:
+        """The rows as they were collected, with the fan-out they were collected from."""
+        for group in self.fan_outs if self._collected is not None else ():
+            for execution, fan in enumerate(group.executions):
+                if self._collected is not None and fan is self._collected.fan_out:
+                    return self._collected, (group, execution)
+        return None
 
     def _unknown(self, subject: Any) -> NotCarried:
         if not self.complete:
@@ -446,30 +498,13 @@ class Dossier:
         return read_dossier(data)
 
 
-def name_key(name: Any) -> Any:
-    """Give what two names must share to be one: their wire form; None when nothing is named.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> name_key(date(2026, 1, 2)) == name_key("2026-01-02"), name_key(1) == name_key(True)
-    (True, False)
-    """
-    if name.__class__ is str and name.isascii():
-        return name
-    wire = to_wire(name)
-    if isinstance(wire, bool):
-        return ("bool", wire)
-    return canonical(wire) if isinstance(wire, dict | list) else wire
-
-
-def is_called(name: Any, asked: Any, key: Any = None) -> bool:
-    """Say whether a name is the one asked for, also when it is asked for as it is shown."""
-    if name is None or asked is None:
-        return False
-    if name_key(name) == (name_key(asked) if key is None else key):
-        return True
-    return isinstance(asked, str) and not isinstance(name, str) and show(name) == asked
+def _collected(run: Run, rowset: Rowset | None) -> VerdictRows | None:
+    """Give the verdict rows as they were collected from slots, if that is where they are from."""
+    written = run.raw[1].get("verdicts")
+    if rowset is None or not isinstance(written, VerdictRows):
+        return None
+    # A policy may have had each row served; they stand in the same order.
+    return written if len(rowset.rows.source) == len(written) else None
 
 
 def narrowed(

@@ -1,13 +1,13 @@
 """Explaining rows: from a verdict row to the subject it is about and the decision behind it.
 
-Bridge layer. A row and a subject belong together when they have the same name, and where several
-subjects share one, the same verdict and compared values too. Nothing is matched by position, which
-would be a guess.
+Bridge layer. A row collected from slots knows which item it is about. Any other and a subject
+belong together when they have the same name, and where several subjects share one, the same verdict
+and compared values too. Nothing is matched by position, which would be a guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,9 @@ from runbook_nb._view import (
     verdict_role,
 )
 from runbook_nb.errors import NotCarried
-from runbook_nb.runbook.dossier import SubjectFacts, is_called, name_key, narrowed
+from runbook_nb.runbook.dossier import SubjectFacts, narrowed
 from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
@@ -44,13 +45,7 @@ def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
     if subject is None:
         return _explain_run(envelope)
     rows = envelope.verdicts
-    asked = name_key(subject)
-    named = [
-        place
-        for place, found in enumerate(rows)
-        if (column := subject_column(found)) is not None
-        and is_called(found[column], subject, asked)
-    ]
+    named = rows.named(subject)
     if len(named) == 1:
         return _explain_row(envelope, named[0])
     if named:
@@ -84,7 +79,7 @@ def _explain_row(envelope: Envelope, place: int) -> Explanation:
     column = subject_column(row)
     facts, gap = None, "the decision is not carried by this copy"
     if envelope.carries_dossier:
-        [(facts, gap)] = facts_of_rows(envelope, [row])
+        [(facts, gap)] = facts_of_rows(envelope, [place])
     return Explanation(
         envelope,
         subject=None if column is None else row[column],
@@ -107,9 +102,9 @@ def _explain_run(envelope: Envelope) -> Explanation:
 
 
 def facts_of_rows(
-    envelope: Envelope, rows: Sequence[Mapping[str, Any]]
+    envelope: Envelope, places: Sequence[int]
 ) -> list[tuple[SubjectFacts | None, str]]:
-    """Find the subject each row is about; where there is none, say why.
+    """Find the subject each row is about, by the rows' places; where there is none, say why.
 
     Raises
     ------
@@ -117,6 +112,17 @@ def facts_of_rows(
         The envelope carries no dossier.
     """
     dossier = envelope.dossier
+    recorded = {place: dossier.behind_row(place) for place in places}
+    missing = [place for place in places if recorded[place] is None]
+    told = dict(zip(missing, _facts_by_name(envelope, missing), strict=True)) if missing else {}
+    return [told[place] if (facts := recorded[place]) is None else (facts, "") for place in places]
+
+
+def _facts_by_name(
+    envelope: Envelope, places: Sequence[int]
+) -> list[tuple[SubjectFacts | None, str]]:
+    dossier = envelope.dossier
+    rows = [envelope.verdicts[place] for place in places]
     keys = [None if (c := subject_column(row)) is None else name_key(row[c]) for row in rows]
     found = dossier.named(frozenset(key for key in keys if key is not None))
     answers: list[tuple[SubjectFacts | None, str]] = []
@@ -125,10 +131,8 @@ def facts_of_rows(
         if len(few) == 1:
             answers.append((few[0], ""))
         elif few:
-            places = ", ".join(str(facts.index) for facts in few[:10])
-            gap = (
-                f"{len(few)} subjects have its name (items {places}), so which one is not recorded"
-            )
+            items = ", ".join(str(facts.index) for facts in few[:10])
+            gap = f"{len(few)} subjects have its name (items {items}), so which one is not recorded"
             answers.append((None, gap))
         elif len(envelope.verdicts) == 1 and not any(g.judges for g in dossier.fan_outs):
             # One row about the run as a whole: its own decision is the one, the last of several.
@@ -166,7 +170,7 @@ def verdict_frame(envelope: Envelope) -> pd.DataFrame:
     rows = list(envelope.verdicts)
     found: list[SubjectFacts | None] = [None] * len(rows)
     if envelope.carries_dossier:
-        found = [facts for facts, _ in facts_of_rows(envelope, rows)]
+        found = [facts for facts, _ in facts_of_rows(envelope, range(len(rows)))]
     for name, read in (("decided_by", decided_by), ("rule", rule_word)):
         # The author's own column of that name stays his.
         taken = name if name not in frame.columns else f"{name} (record)"

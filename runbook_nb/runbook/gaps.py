@@ -7,17 +7,20 @@ reckoning; each kind of gap is one entry with its count and the first subjects c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from runbook_nb._json import REPEATED
-from runbook_nb._text import clip, counted, listed, show
+from runbook_nb._text import MISSING, clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
+from runbook_nb.record.judgements import judgements_in
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of, work_out
 from runbook_nb.record.slots import reason_of, served_subject
+from runbook_nb.rules.columns import Columns
+from runbook_nb.rules.held import PlainColumn
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
 from runbook_nb.rules.notes import notes_of
 from runbook_nb.runbook.fans import FanOutGroup, ended_as
@@ -146,7 +149,7 @@ def _not_checked(
     if rowset is not None:
         yield from _row_gaps(rowset, groups)
     yield from _disagreement(declaration, run)
-    for note in notes_of(_judgements(run), run.redactor):
+    for note in notes_of(judgements_in(run.log), run.redactor):
         yield Item(note.what, note.why)
 
 
@@ -200,7 +203,7 @@ def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
             f"nothing was assessed by {name}: it was given no subject{of}",
             "an empty list of subjects is no finding about any of them",
         )
-    missed = list(ended_as(group, NOT_REACHED))
+    missed = list(ended_as(group, NOT_REACHED)) if group.counts.not_reached else []
     past = [(fan, index) for fan, index in missed if index >= fan.cap]
     if past:
         yield Item(
@@ -213,7 +216,7 @@ def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
             f"{len(ended)} subject(s) of {name} not reached before the run ended",
             f"{_reason(*ended[0], redactor)}: {_named(ended, redactor)}",
         )
-    failed = list(ended_as(group, FAILED))
+    failed = list(ended_as(group, FAILED)) if group.counts.failed else []
     if failed:
         yield Item(
             f"{len(failed)} subject(s) of {name} whose branch failed",
@@ -223,8 +226,7 @@ def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
         (fan, index)
         for fan in group.executions
         if fan.subject is not None
-        for index in range(len(fan))
-        if fan.subject_of(index) is None
+        for index in _unnamed_in(fan, fan.subject)
     ]
     if unnamed:
         places = ", ".join(str(index) for _, index in unnamed[:NAMED_SUBJECTS])
@@ -241,6 +243,26 @@ def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
             f"their branch came to its end without reaching a decider: "
             f"{_named(undecided, redactor)}",
         )
+
+
+#: Types of Arrow columns whose nulls are counted: in numbers NaN is one, too.
+_TEXTS: Final = frozenset({"string", "large_string", "string_view"})
+
+
+def _unnamed_in(fan: FanOut, subject: str) -> Iterable[int]:
+    """Give the items of a fan-out that nothing names."""
+    items = fan.items
+    if not isinstance(items, Columns):
+        return [index for index in range(len(fan)) if fan.subject_of(index) is None]
+    names = items.held(subject)
+    if isinstance(names, PlainColumn) and not {type(None), type(MISSING)} & names.classes:
+        return ()
+    vector, arrow = names.vector(), names.arrow()
+    if vector is not None:
+        return () if vector.nulls is None else vector.nulls.nonzero()[0].tolist()
+    if arrow is not None and not arrow.null_count and str(arrow.type) in _TEXTS:
+        return ()
+    return [index for index, name in enumerate(names) if name is None or name is MISSING]
 
 
 def _decided(fan: FanOut, index: int) -> bool:
@@ -310,11 +332,6 @@ def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
         f"{names}{differs}",
         "the stamp on an answer is what the runbook declares; the record says what judged",
     )
-
-
-def _judgements(run: Run) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    for recorded in run.walk.iter_decisions():
-        yield recorded.decision.path, recorded.decision.raw_values
 
 
 def ledger_sentence(

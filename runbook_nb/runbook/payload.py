@@ -8,8 +8,8 @@ out, so that running again gives the same bytes; the digest of a filed walk stan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, thaw
@@ -68,14 +68,19 @@ def envelope_payload(envelope: Envelope, most: int | None = None) -> dict[str, A
     cap = None if most is None else most // _SMALLEST
     written = write_dossier(dossier, cap, _in_shown_order(envelope, cap))
     rows, subjects = written["rows"], written["subjects"]
+    items = written.get("rows_of", {}).get("items")
     full = {**bare, "envelope": {**wire, "dossier": written}, "carried": _carried(written)}
     if most is not None:
         written["rows"], written["subjects"] = [], []
+        if items is not None:
+            written["rows_of"] = {**written["rows_of"], "items": []}
         room = most - byte_size(canonical(full))
         if room < 0:
             return bare
-        kept = _fitting(rows, subjects, room)
+        kept = _fitting([rows, subjects, items or []], room)
         written["rows"], written["subjects"] = rows[:kept], subjects[:kept]
+        if items is not None:
+            written["rows_of"]["items"] = items[:kept]
         full["carried"] = _carried(written)
     return full
 
@@ -101,21 +106,21 @@ def _carried(written: Mapping[str, Any]) -> dict[str, list[int]]:
     return {name: [len(written[name]), written[f"{name}_total"]] for name in ("rows", "subjects")}
 
 
-def _fitting(rows: list[Any], subjects: list[Any], room: int) -> int:
-    """Count the leading rows, each with the subject beside it, that fit into so many bytes."""
-    kept = 0
-    for kept in range(max(len(rows), len(subjects))):
-        for entries in (rows, subjects):
+def _fitting(lists: Sequence[list[Any]], room: int) -> int:
+    """Count the leading entries, each with those beside it, that fit into so many bytes."""
+    most = max(map(len, lists))
+    for kept in range(most):
+        for entries in lists:
             if kept < len(entries):
                 room -= byte_size(canonical(entries[kept])) + 1
         if room < 0:
             return kept
-    return max(len(rows), len(subjects))
+    return most
 
 
 def _in_shown_order(envelope: Envelope, cap: int | None) -> Iterator[SubjectFacts]:
     """Yield what became of each subject, those of the rows that are shown first."""
-    rows = list(islice(envelope.verdicts, cap))
+    rows = range(len(envelope.verdicts) if cap is None else min(cap, len(envelope.verdicts)))
     shown = (facts for facts, _ in facts_of_rows(envelope, rows) if facts is not None)
     met: set[tuple[str, int]] = set()
     for facts in chain(shown, envelope.dossier.subjects()):

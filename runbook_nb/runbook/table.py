@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from runbook_nb._display import Renderable
 from runbook_nb._view import Card
+from runbook_nb.runbook.names import NameIndex
+from runbook_nb.runbook.verdicts import subject_column
+from runbook_nb.runbook.wire_rows import WireRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +30,12 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
         Whether all of them are held here.
     """
 
-    __slots__ = ("_rows", "total")
+    __slots__ = ("_counts", "_index", "_rows", "total")
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
-        self._rows = tuple(rows)
+        self._rows = rows if isinstance(rows, WireRows) else tuple(rows)
+        self._counts: dict[str, int] | None = None
+        self._index: NameIndex | None = None
         self.total = total
 
     @property
@@ -50,7 +55,27 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
 
     def counts(self) -> dict[str, int]:
         """How many of the held rows have each verdict, in order of first appearance."""
-        return dict(Counter(str(row.get("verdict")) for row in self._rows))
+        if self._counts is None:
+            if isinstance(self._rows, WireRows):
+                self._counts = self._rows.counts()
+            else:
+                self._counts = dict(Counter(str(row.get("verdict")) for row in self._rows))
+        return dict(self._counts)
+
+    def named(self, subject: Any) -> list[int]:
+        """Give the places of the held rows that are about a subject."""
+        if self._index is None:
+            self._index = NameIndex(self._subjects)
+        return self._index.places(subject)
+
+    def _subjects(self) -> Sequence[Any]:
+        rows = self._rows
+        column = subject_column(rows[0]) if rows else None
+        if column is not None and isinstance(rows, WireRows):
+            held = rows.column(column)
+            if held is not None:
+                return held
+        return [None if (name := subject_column(row)) is None else row[name] for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
         """Give the held rows as a DataFrame."""
@@ -67,7 +92,7 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, VerdictTable):
-            return self._rows == other._rows and self.total == other.total
+            return self.total == other.total and list(self._rows) == list(other._rows)
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]

@@ -7,7 +7,7 @@ runbook.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict
@@ -17,11 +17,12 @@ from runbook_nb.chart.judging import VERDICT, judged_chart
 from runbook_nb.chart.model import Chart
 from runbook_nb.chart.validate import is_text
 from runbook_nb.coverage import Items, coverage
-from runbook_nb.errors import DefinitionError
+from runbook_nb.errors import DefinitionError, RuleError
 from runbook_nb.rules import RuleSet
+from runbook_nb.rules.columns import Columns, as_columns
 from runbook_nb.runbook.declare import runbook_as_tool
 from runbook_nb.runbook.envelope import Envelope
-from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS, frame_records
+from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS
 from runbook_nb.tools import Tool, Toolbox, define_tool
 
 #: Name of the tool that hands over the rows.
@@ -55,8 +56,8 @@ def triage(
 
     Parameters
     ----------
-    rows : list of mappings or DataFrame
-        One row per subject.
+    rows : list of mappings, DataFrame, mapping of columns, or Arrow table
+        One row per subject. Frames cannot tell a null from a NaN: any NA is null.
     rules : RuleSet
         What judges them; its branches are the verdicts.
     subject : str
@@ -151,7 +152,7 @@ def triage(
         ),
         carried=FrozenDict(made_by="triage"),
     )
-    branch = judged_chart(rules)
+    judged_chart(rules)  # refuses verdicts that can name no branch, before anything is declared
 
     def procedure(tools: Any) -> Chart:
         async def load(scope: Any) -> None:
@@ -159,25 +160,17 @@ def triage(
             scope["rows"] = answer["result"]["rows"]
 
         def collect(scope: Any) -> None:
-            scope["verdicts"] = [
-                {
-                    subject: slot.item.get(subject),
-                    VERDICT: slot.value[VERDICT],
-                    **{column: slot.item.get(column) for column in shown if column != subject},
-                }
-                for slot in scope["results"]
-                if slot.status == "ok"
-            ]
+            scope["verdicts"] = scope["results"].verdict_rows(*shown)
             if report:
                 scope["report"] = dict(report)
 
         return (
             flow_chart(name, load, id="rows", stage_name="Take the rows")
-            .add_parallel_for_each(
+            .add_judge_each(
                 "Judge each row",
                 id="each",
                 items=lambda scope: scope["rows"],
-                branch=branch,
+                rules=rules,
                 max_branches=max_branches if max_branches is not None else max(len(items), 1),
                 into="results",
                 subject=subject,
@@ -228,60 +221,32 @@ def _refuse_taken(box: Toolbox, tool: Tool) -> None:
         )
 
 
-def read_rows(rows: Any) -> list[Any]:
-    """Read rows given as a list of mappings, a tuple, or a DataFrame.
+def read_rows(rows: Any) -> Columns:
+    """Read rows given as a list of mappings, a DataFrame, columns by name or an Arrow table.
 
     Raises
     ------
     DefinitionError
-        Anything else; a mapping of columns or a generator in particular.
+        Anything else; a generator in particular.
 
     Examples
     --------
-    >>> read_rows(({"host": "a"},))
+    >>> list(read_rows(({"host": "a"},)))
     [{'host': 'a'}]
     """
-    columns = getattr(rows, "columns", None)
-    if columns is not None and len(set(map(str, columns))) < len(columns):
+    if isinstance(rows, Sequence) and not isinstance(rows, str | bytes | list | tuple | Columns):
+        rows = list(rows)
+    try:
+        return as_columns(rows)
+    except RuleError as error:
+        where = error.where or ""
         raise DefinitionError(
-            "the frame has two columns of one name, of which only one would be read",
-            where="rows",
-            fix="rename or drop one of them",
-        )
-    records = frame_records(rows)
-    if records is not None:
-        rows = records
-    elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Sequence):
-        raise DefinitionError(
-            f"rows is {type(rows).__name__}, not a list of mappings",
-            where="rows",
-            fix="pass list(rows): what is judged is counted first, and may be looked at again"
-            if isinstance(rows, Iterator)
-            else "pass a list with one mapping per subject, or a DataFrame",
-        )
-    for place, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise DefinitionError(
-                f"row {place} is {type(row).__name__}, not a mapping of columns to values",
-                where=f"rows[{place}]",
-            )
-    # Columns are named by text from here on, whatever named them in a frame.
-    named = [{str(column): value for column, value in row.items()} for row in rows]
-    for place, (row, again) in enumerate(zip(rows, named, strict=True)):
-        if len(again) < len(row):
-            raise DefinitionError(
-                f"row {place} has two columns that are written alike, of which only one would be "
-                "read",
-                where=f"rows[{place}]",
-                fix="rename or drop one of them",
-            )
-    return named
+            error.message, where=where.replace("frame", "rows", 1) or "rows", fix=error.fix
+        ) from None
 
 
-def _shown_columns(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None, rules: RuleSet
-) -> list[str]:
-    known = dict.fromkeys(column for row in rows for column in row)
+def _shown_columns(rows: Columns, columns: Sequence[str] | None, rules: RuleSet) -> list[str]:
+    known = rows.names
     if columns is None:
         return [column for column in columns_read(rules, known) if column != VERDICT]
     if isinstance(columns, str):
@@ -304,7 +269,7 @@ def _shown_columns(
     return list(columns)
 
 
-def _check_subject(rows: Sequence[Mapping[Any, Any]], subject: str) -> None:
+def _check_subject(rows: Columns, subject: str) -> None:
     if not is_text(subject):
         raise DefinitionError(f"subject is {subject!r}, not the name of a column", where="subject")
     if subject == VERDICT:
@@ -313,6 +278,8 @@ def _check_subject(rows: Sequence[Mapping[Any, Any]], subject: str) -> None:
             where="subject",
             fix="rename the column",
         )
+    if not len(rows) or all(subject in layout for layout in rows.layouts):
+        return
     for place, row in enumerate(rows):
         if subject not in row:
             raise DefinitionError(

@@ -17,6 +17,8 @@ from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.rules.columns import Columns, as_columns
+from runbook_nb.runbook.wire_rows import WireRows, is_columnar, read_rows
 
 #: The reserved verdict word: no classification was reached.
 DECLINED_VERDICT: Final = "declined"
@@ -89,22 +91,22 @@ class Rowset(Immutable):
 
     Attributes
     ----------
-    rows : tuple of FrozenDict
-        Every valid row, converted for JSON, in the order shown.
+    rows : WireRows
+        Every valid row in the order shown, converted for JSON when looked at.
     dropped : int
         Entries that were no rows.
     unreadable : str or None
         Type name of a ``verdicts`` value that was no list at all.
     """
 
-    rows: tuple[FrozenDict, ...] = ()
+    rows: WireRows = field(default_factory=lambda: WireRows(()))
     dropped: int = 0
     unreadable: str | None = None
 
     @property
     def declined(self) -> int:
         """How many rows reached no classification, also beyond any cap."""
-        return sum(1 for row in self.rows if row["verdict"] == DECLINED_VERDICT)
+        return self.rows.counts().get(DECLINED_VERDICT, 0)
 
 
 def read_rowset(value: Any, rank: Sequence[str] = (), wire: WireReport | None = None) -> Rowset:
@@ -113,8 +115,8 @@ def read_rowset(value: Any, rank: Sequence[str] = (), wire: WireReport | None = 
     Parameters
     ----------
     value : object
-        A list or tuple of mappings, a DataFrame, or the slots of a fan-out, whose values are the
-        rows; None is no rows.
+        A list or tuple of mappings, a DataFrame, rows kept as columns, or the slots of a fan-out,
+        whose values are the rows; None is no rows.
     rank : sequence of str
         Verdict words, worst first; unranked words come after, in their order.
     wire : WireReport, optional
@@ -138,33 +140,16 @@ def read_rowset(value: Any, rank: Sequence[str] = (), wire: WireReport | None = 
     if entries is None:
         name = str if isinstance(value, str) else dict if isinstance(value, dict) else type(value)
         return Rowset(unreadable=name.__name__)
-    report = WireReport() if wire is None else wire
-    rows, dropped = [], 0
-    for entry in entries:
-        row = _row(entry, report)
-        if row is None:
-            dropped += 1
-        else:
-            rows.append(row)
-    if rank:
-        order = {word: place for place, word in enumerate(rank)}
-        rows.sort(key=lambda row: order.get(row["verdict"], len(order)))
-    return Rowset(rows=tuple(rows), dropped=dropped)
-
-
-def _row(entry: Any, report: WireReport) -> FrozenDict | None:
-    try:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("verdict"), str):
-            return None
-        return FrozenDict(to_wire(entry, report))
-    except Exception:  # whatever a foreign object does when it is looked at: it is no row
-        return None
+    rows, dropped = read_rows(entries, rank, WireReport() if wire is None else wire)
+    return Rowset(rows=rows, dropped=dropped)
 
 
 def _entries(value: Any) -> Sequence[Any] | None:
     """Give what may be rows; None when it is nothing of the kind."""
+    if is_columnar(value):
+        return value
     if not isinstance(value, list | tuple | Slots):
-        return frame_records(value)
+        return frame_columns(value)
     slots = [_as_slot(entry) for entry in value]
     if not slots or None in slots:
         return value
@@ -183,24 +168,27 @@ def _as_slot(entry: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def frame_records(value: Any) -> list[Any] | None:
-    """Give the rows of a DataFrame, recognised without importing pandas; None for anything else.
+def frame_columns(value: Any) -> Columns | None:
+    """Give a DataFrame or an Arrow table as columns, without importing what it comes from.
+
+    None for anything else, and for a frame that cannot be read.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> frame_records(pd.DataFrame({"a": [1, 2]})), frame_records({"a": 1})
+    >>> list(frame_columns(pd.DataFrame({"a": [1, 2]}))), frame_columns({"a": 1})
     ([{'a': 1}, {'a': 2}], None)
     """
-    module = type(value).__module__.partition(".")[0]
+    if isinstance(value, Mapping) or type(value).__module__.partition(".")[0] not in _FRAMES:
+        return None
     try:
-        if module == "polars" and hasattr(value, "to_dicts"):
-            return list(value.to_dicts())
-        if module == "pandas" and hasattr(value, "columns"):
-            return list(value.to_dict("records"))
+        return as_columns(value)
     except Exception:  # a frame that cannot be read is no rows
         return None
-    return None
+
+
+#: Packages whose frames are read.
+_FRAMES: Final = ("pandas", "polars", "pyarrow")
 
 
 def subject_column(row: Mapping[str, Any]) -> str | None:
@@ -300,7 +288,7 @@ def projection_of(
     meanings : mapping or None
         Verdict -> meaning; left out when there is none.
     """
-    shown = list(rowset.rows[:max_rows])
+    shown = rowset.rows[:max_rows]
     total = len(rowset.rows)
     projection: dict[str, Any] = {
         "verdicts": shown,

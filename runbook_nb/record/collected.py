@@ -1,0 +1,148 @@
+"""Verdict rows collected from the slots of a fan-out: made when looked at, and knowing their item.
+
+Record layer. A row names its subject, its verdict and some columns of its item, and nothing of that
+has to be written down again: the record has it. What is kept per row is the number of its word.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._text import MISSING
+from runbook_nb.record.log import OK, FanOut
+from runbook_nb.record.shapes import facts_of
+from runbook_nb.record.tallies import mapped, places_of, tally
+from runbook_nb.rules.columns import Columns
+from runbook_nb.rules.held import PlainColumn
+
+#: The number of a branch that has no verdict, and so no row.
+_NONE = 0
+
+
+class VerdictRows(Sequence[FrozenDict], Immutable):
+    """One row per branch that ended ``ok`` with a verdict, in item order.
+
+    Attributes
+    ----------
+    fan_out : FanOut
+        Whose branches the rows are about.
+    names : tuple of str
+        The columns of every row: the subject's, ``verdict``, then the others.
+    """
+
+    __slots__ = ("_numbers", "_places", "_subject", "_verdict", "_words", "fan_out", "names")
+
+    def __init__(
+        self, fan_out: FanOut, subject: str, columns: Sequence[str], verdict: str = "verdict"
+    ) -> None:
+        self.fan_out = fan_out
+        self._subject = subject
+        self._verdict = verdict
+        self.names = (subject, verdict, *(n for n in columns if n not in (subject, verdict)))
+        words: dict[str, int] = {"": _NONE}
+        table: dict[int, int] = {}
+        numbers = fan_out.shape_numbers()
+        for number in tally(numbers):
+            route = facts_of(fan_out.log, fan_out.log.shapes[number]).route if number >= 0 else None
+            table[number] = _NONE if not route else words.setdefault(route, len(words))
+        self._words = tuple(words)
+        words_of = mapped(numbers, table)
+        #: Item of each row; None where row and item have one number.
+        self._places: Sequence[int] | None = None
+        if fan_out.status_count(OK) < len(fan_out) or _NONE in table.values():
+            kept = [place for place in fan_out.ended_as(OK) if words_of[place] != _NONE]
+            self._places = array("q", kept)
+            words_of = array(words_of.typecode, map(words_of.__getitem__, kept))
+        self._numbers = words_of
+
+    def item_of(self, row: int) -> int:
+        """Give the index of the item that a row is about."""
+        return row if self._places is None else self._places[row]
+
+    def counts(self) -> dict[str, int]:
+        """Count the rows of each verdict, in the order they first appear."""
+        return {self._words[number]: times for number, times in tally(self._numbers).items()}
+
+    def rows_of(self, word: str) -> Sequence[int]:
+        """Give the places of the rows with a verdict."""
+        return places_of(self._numbers, self._words.index(word)) if word in self._words else ()
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Give what stands under a name in each row; None where the item has nothing there."""
+        if name == self._verdict:
+            return list(map(self._words.__getitem__, self._numbers))
+        items, places = self.fan_out.items, self._places
+        if not isinstance(items, Columns):
+            return [self._value(item, name) for item in self._own_items()]
+        if places is None:
+            return without_missing(items.held(name))
+        return without_missing(items.values(name, places))
+
+    def held(self, name: str) -> Sequence[Any]:
+        """Give what stands under a name in each item, also in those without a row."""
+        items = self.fan_out.items
+        if isinstance(items, Columns):
+            return items.held(name)
+        return [self._value(item, name) for item in items]
+
+    def _own_items(self) -> Iterator[Any]:
+        items = self.fan_out.items
+        return iter(items) if self._places is None else map(items.__getitem__, self._places)
+
+    def _value(self, item: Any, name: str) -> Any:
+        if isinstance(item, Mapping):
+            return item.get(name)
+        return item if name == self._subject else None
+
+    def row_of(self, item: Any, word: str | None) -> FrozenDict:
+        """Make the row of an item with a verdict."""
+        value, verdict = self._value, self._verdict
+        return FrozenDict(
+            {name: word if name == verdict else value(item, name) for name in self.names}
+        )
+
+    def _row(self, item: Any, number: int) -> FrozenDict:
+        return self.row_of(item, self._words[number])
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> FrozenDict: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FrozenDict]: ...
+    def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        place = range(len(self))[index]
+        return self._row(self.fan_out.items[self.item_of(place)], self._numbers[place])
+
+    def __iter__(self) -> Iterator[FrozenDict]:
+        return map(self._row, self._own_items(), self._numbers)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies, and what travels to a worker, are the rows without the record behind them.
+        return (list, (list(self),))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{times} {word}" for word, times in self.counts().items())
+        return f"<VerdictRows: {len(self)} rows{f' ({counts})' if counts else ''}>"
+
+
+def without_missing(column: Sequence[Any]) -> Sequence[Any]:
+    """Give a column with None where a row lacks it."""
+    if not isinstance(column, PlainColumn):
+        return column
+    if type(MISSING) not in column.classes:
+        return column.whole()
+    return [None if value is MISSING else value for value in column]

@@ -1,0 +1,132 @@
+"""Finding what has a name among many: an index made at the first question, never before.
+
+Bridge layer. Two names are one when their wire forms are, and a name that is no text is found by
+the text it is shown as, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from runbook_nb._json import canonical, to_wire
+from runbook_nb._text import show
+
+#: Names that are joined at a time to see that each is written as it is.
+_JOINED: Final = 10_000
+
+
+def name_key(name: Any) -> Any:
+    """Give what two names must share to be one: their wire form; None when nothing is named.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> name_key(date(2026, 1, 2)) == name_key("2026-01-02"), name_key(1) == name_key(True)
+    (True, False)
+    """
+    if name.__class__ is str and name.isascii():
+        return name
+    wire = to_wire(name)
+    if isinstance(wire, bool):
+        return ("bool", wire)
+    return canonical(wire) if isinstance(wire, dict | list) else wire
+
+
+def is_called(name: Any, asked: Any, key: Any = None) -> bool:
+    """Say whether a name is the one asked for, also when it is asked for as it is shown."""
+    if name is None or asked is None:
+        return False
+    if name_key(name) == (name_key(asked) if key is None else key):
+        return True
+    return isinstance(asked, str) and not isinstance(name, str) and show(name) == asked
+
+
+class NameIndex:
+    """The places of names.
+
+    Parameters
+    ----------
+    names : callable
+        Gives the names in the order of their places; called once for the index, and once more
+        when a text is asked for that some name may be shown as.
+
+    Examples
+    --------
+    >>> index = NameIndex(lambda: ["a", 7, "a", None])
+    >>> index.places("a"), index.places("7"), index.places(8), index.of_key(7)
+    ([0, 2], [1], [], [1])
+    """
+
+    __slots__ = ("_first", "_more", "_names", "_only_texts", "_shown")
+
+    def __init__(self, names: Callable[[], Iterable[Any]]) -> None:
+        self._names = names
+        self._first: dict[Any, int] | None = None
+        self._more: dict[Any, list[int]] = {}
+        self._only_texts = False
+        self._shown: dict[str, list[int]] | None = None
+
+    def of_key(self, key: Any) -> list[int]:
+        """Give the places of the names whose `name_key` is this."""
+        first = self._index()
+        if key is None or key not in first:
+            return []
+        return self._more.get(key) or [first[key]]
+
+    def places(self, asked: Any) -> list[int]:
+        """Give the places of every name that is the one asked for."""
+        if asked is None:
+            return []
+        found = self.of_key(name_key(asked))
+        if not isinstance(asked, str):
+            return found
+        self._index()
+        if self._only_texts:
+            return found
+        if self._shown is None:
+            self._shown = {}
+            for place, name in enumerate(self._names()):
+                if name is not None and not isinstance(name, str):
+                    self._shown.setdefault(show(name), []).append(place)
+        shown = self._shown.get(asked, ())
+        return sorted({*found, *shown}) if shown else found
+
+    def _index(self) -> dict[Any, int]:
+        if self._first is None:
+            names = self._names()
+            if not isinstance(names, Sequence):
+                names = list(names)
+            types = set(map(type, names))
+            self._only_texts = types <= {str}
+            if types <= {int} or (self._only_texts and _written_as_they_are(names)):
+                self._first = self._fill(names)
+            else:
+                self._first = self._fill(list(map(name_key, names)))
+                self._first.pop(None, None)
+        return self._first
+
+    def _fill(self, keys: Sequence[Any]) -> dict[Any, int]:
+        first = dict(zip(keys, range(len(keys)), strict=True))
+        if len(first) < len(keys):
+            first, more = {}, self._more
+            for place, key in enumerate(keys):
+                if key not in first:
+                    first[key] = place
+                elif key in more:
+                    more[key].append(place)
+                elif key is not None:
+                    more[key] = [first[key], place]
+        return first
+
+
+def _written_as_they_are(names: Sequence[str]) -> bool:
+    """Say whether the wire form of each text is the text itself: none has a lone surrogate."""
+    for start in range(0, len(names), _JOINED):
+        joined = "".join(names[start : start + _JOINED])
+        if not joined.isascii():
+            try:
+                joined.encode()
+            except UnicodeEncodeError:
+                return False
+    return True
