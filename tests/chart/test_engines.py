@@ -81,7 +81,7 @@ SURE = charts(ORDINARY, asks=2, fail_fast=False)
 
 
 @given(ANY)
-@held(100)
+@held(70)
 def test_threads_leave_the_record_that_running_in_place_leaves(spec):
     same(run_chart(spec), run_chart(spec, engine="threads"))
 
