@@ -238,6 +238,9 @@ class JudgedFan(FanOut):
         self.rules = rules
         self.kinds: list[Kind] = []
         self.numbers: Numbers = b""
+        self._forget()
+
+    def _forget(self) -> None:
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
         self._rows = Ahead(self._read)
@@ -289,6 +292,15 @@ class JudgedFan(FanOut):
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = (name for cls in (FanOut, JudgedFan) for name in cls.__slots__)
+        return {name: getattr(self, name) for name in kept if not name.startswith("_")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._forget()
 
     def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
         """Not to be done: what is read back is filed branch by branch."""
