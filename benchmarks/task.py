@@ -10,8 +10,8 @@ References
 ``bare_loop``          a verdict word per row, and nothing else
 ``bare_envelope``      verdict rows and an envelope, no trace
 ``with_evidence``      the same, and a tuple per condition that was tried
-``written_walk``       the same, and the whole walk by hand: a dict per stage, write and decision, each
-                       with the id of its step; a decision with its evidence in the published
+``written_walk``       the same, and the whole walk by hand: a dict per stage, write and decision,
+                       each with the id of its step; a decision with its evidence in the published
                        shape: the rules that were tried, and what each condition compared
 """
 

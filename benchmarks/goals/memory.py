@@ -87,7 +87,7 @@ def explained(envelope: rb.Envelope, n: int) -> dict[str, float]:
     for row in rows:
         start = perf_counter()
         why = envelope.why(f"cluster-{row}")
-        walk = list(why.walk)
+        walk = list(why.walk())
         evidence = why.decision.evidence
         times.append(perf_counter() - start)
         expected = task.bare_loop([task.rows_of(row + 1)[-1]] if row < 5_000 else [_row(row)])
