@@ -188,3 +188,17 @@ def test_an_answer_that_counts_wrong_is_seen(bench, rows):
     bench.ours.verify(rows[:50], envelope)
     with pytest.raises(AssertionError, match="the counts are"):
         bench.ours.verify(rows[:51], envelope)
+
+
+def test_explaining_a_subject_does_not_go_through_those_before_it(bench, rows):
+    envelope = bench.ours.caller(bench.ours.row_wise_chart(rows))()
+
+    def explain(n):
+        walk = list(envelope.why(f"cluster-{n}").walk())
+        assert len(walk) >= 8
+        return walk
+
+    explain(0)
+    assert bench.measure.calls_of(lambda: explain(N - 2)) <= 1.2 * bench.measure.calls_of(
+        lambda: explain(2)
+    )
