@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any, Final
 
 from runbook_nb._deep import write_json
+from runbook_nb._frozen import FrozenDict, FrozenList
 from runbook_nb._text import duration_text
 from runbook_nb.errors import CycleError, JsonError
 
@@ -72,7 +73,7 @@ def canonical(value: Any) -> str:
 
 
 def _encoded(value: Any, *, sort_keys: bool, most: int | None = MAX_NESTING) -> str:
-    problem = _first_problem(value, most)
+    problem = None if _is_fine(value) else _first_problem(value, most)
     if problem is not None:
         raise JsonError(f"JSON cannot carry this value: {problem}")
     return write_json(value, sort_keys=sort_keys)
@@ -87,6 +88,52 @@ def byte_size(text: str) -> int:
     2
     """
     return len(text.encode("utf-8"))
+
+
+#: Classes of which nothing has to be looked at but what lies in them, and of which nothing at all.
+_CONTAINERS: Final = frozenset({dict, list, tuple, FrozenDict, FrozenList})
+_SIMPLE: Final = frozenset({type(None), bool, str, int, float})
+
+#: Values looked at together, at most.
+_MOST_AT_ONCE: Final = 1_000_000
+
+
+def _is_fine(top: Any) -> bool:
+    """Say whether JSON surely carries a value: one level after another, each looked at as a whole.
+
+    False is no answer yet: whoever wants to know what is wrong with a value has to go through it.
+    """
+    level = [top]
+    for _ in range(MAX_NESTING):
+        classes = set(map(type, level))
+        if not classes <= _CONTAINERS | _SIMPLE:
+            return False
+        texts = [value for value in level if value.__class__ is str]
+        numbers = [value for value in level if value.__class__ is int]
+        if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
+            return False
+        if float in classes and not all(
+            map(math.isfinite, (value for value in level if value.__class__ is float))
+        ):
+            return False
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                texts += value
+                inner += value.values()
+            elif isinstance(value, list | tuple):
+                inner += value
+        try:
+            if not "".join(texts).isascii():
+                return False
+        except TypeError:  # a key that is no text
+            return False
+        if not inner:
+            return True
+        if len(inner) > _MOST_AT_ONCE:
+            return False
+        level = inner
+    return False  # nested deeply, or around in a circle
 
 
 def _first_problem(top: Any, most: int | None) -> str | None:

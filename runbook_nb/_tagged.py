@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import partial
-from itertools import count
+from itertools import count, repeat
 from operator import eq, is_, itemgetter
 from typing import Any, Final
 
@@ -157,6 +157,27 @@ class Tagger:
         """Write several values that are not a list of anybody's, briefly where they are alike."""
         return self._column(values, 0)
 
+    def rows_of(self, keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> Any:
+        """Write a list of rows that is kept as columns; None where a value is not plain.
+
+        It is what `write` would give for the rows. None of them is made, and as nobody has them
+        otherwise, nothing written later can refer to one.
+        """
+        size = len(columns[0]) if columns else 0
+        if size < _MANY or not all(map(_is_plain_key, keys)) or len(set(keys)) < len(keys):
+            return None
+        constant = [_is_constant(column) for column in columns]
+        written: list[Any] = [list(keys)]
+        for place, column in enumerate(columns):
+            same = constant[place] and not (place == 0 and all(constant))
+            plain = self._plain(column[:1] if same else column)
+            if plain is None:
+                return None
+            written.append({"$same": plain[0]} if same else plain)
+        if self._refer:
+            self._kept.extend(repeat(None, size + 1))  # the rows, and the list of them
+        return {"$table": written}
+
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
         if self._referred and self._sizes.too_large(self._kept):
@@ -238,8 +259,10 @@ class Tagger:
         return written
 
     def _remember(self, value: Any) -> None:
-        if self._refer:
-            self._known.setdefault(id(value), self._keep(value))
+        if self._waiting:
+            self._waiting.append(((value,), self._keep(value)))
+        elif self._refer:
+            self._met.setdefault(id(value), self._keep(value))
 
     def _body(self, value: Any, depth: int) -> Any:
         if isinstance(value, Mapping):

@@ -355,22 +355,22 @@ class Scope(Mapping[str, Any]):
         ChartError
             When ``values`` is not a mapping.
         """
+        cls = values.__class__
+        rows = cls is FrozenDict or (cls is dict and ATOMS.issuperset(map(type, values.values())))
+        if rows and values and not self._growing and not self._inherited:
+            keys = tuple(values)
+            codes = self._plan.layouts.get(keys) or self._layout(keys)
+            if codes is not None:
+                self._codes.extend(codes)
+                self._values.extend(values.values())
+                self._data.update(values)
+                return
         if not isinstance(values, Mapping):
             raise ChartError(
                 f"scope.update takes a mapping, not {type(values).__name__}",
                 where=self._plan.ref.id,
                 fix='write scope["key"] = value for a single value',
             )
-        if values and not self._growing and not self._inherited:
-            cls = values.__class__
-            if cls is FrozenDict or (cls is dict and ATOMS.issuperset(map(type, values.values()))):
-                keys = tuple(values)
-                codes = self._plan.layouts.get(keys) or self._layout(keys)
-                if codes is not None:
-                    self._codes.extend(codes)
-                    self._values.extend(values.values())
-                    self._data.update(values)
-                    return
         for key, value in values.items():
             self[key] = value
 

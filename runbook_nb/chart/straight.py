@@ -15,9 +15,10 @@ used by anybody, so it may serve the next stage; the interpreter counts who hold
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, freeze
+from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, FrozenRows, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.chart.plan import CALLS, DECIDES, ChartPlan, StagePlan
 from runbook_nb.chart.scope import Frame, Scope
@@ -39,6 +40,20 @@ _PLAIN: Final = ATOMS | {dict, list, tuple, set, frozenset, FrozenDict, FrozenLi
 _COUNTED: Final = (
     sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 )
+
+
+def _held_by_the_loop(scope: Any) -> tuple[int, int]:
+    """Count who holds an item, and the input of a branch, where no stage kept them."""
+    found = -1, -1
+    block, holders = [FrozenDict()], sys.getrefcount
+    for index, item in enumerate(block, 0):
+        scope.args = args = FrozenDict(item=item, index=index)
+        if _COUNTED:
+            found = holders(item), holders(args)
+    return found
+
+
+_ROW, _ARGS = _held_by_the_loop(SimpleNamespace())
 
 
 class Begun:
@@ -141,32 +156,35 @@ class Straight:
         #: What scopes are made from: its track is that of one branch after another.
         self.frame = Frame(track, {}, FrozenDict(), items.path)
 
-    def run(self, index: int, end: int) -> tuple[int, Begun | None]:  # noqa: PLR0912, PLR0915 - one loop, flat so that it is quick
-        """Run branches from ``index`` on, up to ``end``.
+    def run(self, start: int, end: int) -> tuple[int, Begun | None]:  # noqa: PLR0912, PLR0915 - one loop, flat so that it is quick
+        """Run branches from ``start`` on, up to ``end``.
 
         Gives the first that did not run to its end here, and how far it came.
         """
         execution, fan, looping = self.items.execution, self.items.fan, self.items.looping
         codes, values, frame = self.frame.track.codes, fan.values, self.frame
-        items, shapes, offsets, statuses = fan.items, fan.shapes, fan.offsets, fan.statuses
+        shapes, offsets, statuses = fan.shapes, fan.offsets, fan.statuses
         add, extend, keep = codes.append, codes.extend, values.append
         numbers, first = fan.log.shape_numbers, self.items.first
         stages, whole = self.stages, len(self.stages) == len(self.chart.stages)
         holders, missing = sys.getrefcount, MISSING
         taken = stages[0]
         offset = len(values)
+        index = start
         value: Any = None
         state: dict[str, Any]
         way: Way | None
         scope = Scope(frame, taken)
         growing = frame.growing
+        rows = fan.items if isinstance(fan.items, FrozenRows) else None
+        block = fan.items[start:end] if rows is None else rows.fresh(start, end)
         alone = holders(scope) if _COUNTED else 0
         try:
-            while index < end:
+            for index, item in enumerate(block, start):
                 codes.clear()
                 offset = len(values)
                 scope._data = state = {}
-                scope._args = FrozenDict(item=items[index], index=first + index)
+                scope._args = args = FrozenDict(item=item, index=first + index)
                 if growing:
                     growing.clear()
                 value = None
@@ -241,12 +259,13 @@ class Straight:
                 shapes[index] = fan.log.shape_number(ended) if number is None else number
                 offsets[index] = offset
                 statuses[index] = OK
+                if rows is not None and (holders(item) != _ROW or holders(args) != _ARGS):
+                    rows.keep(index, item)
                 if looping:
                     self.items.visited(index)
-                index += 1
         except BaseException as error:
             return index, self._begun(index, taken, scope, offset, None, error)
-        return index, None
+        return end, None
 
     def _another(self, scope: Scope, plan: StagePlan) -> Scope:
         """Close a scope that somebody holds, and give the next stage one of its own."""
@@ -321,7 +340,11 @@ class Straight:
         track.values = shared.values[offset : offset + width]
         del shared.values[offset:]
         scope._values = track.values
+        args: Any = scope._args
+        rows = self.items.fan.items
+        if isinstance(rows, FrozenRows) and args.get("index") == self.items.first + index:
+            rows.keep(index, args["item"])
         frame = self.items.frame_for(index, track, self.chart)
-        frame.state, frame.args = scope._data, scope._args
+        frame.state, frame.args = scope._data, args
         frame.growing, self.frame.growing = self.frame.growing, set()
         return frame

@@ -8,6 +8,7 @@ runs are a text with a letter for each branch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from operator import is_, itemgetter
 from typing import Any, Final
@@ -38,10 +39,12 @@ class ItemColumns:
     (True, False)
     """
 
-    __slots__ = ("_columns", "_items")
+    __slots__ = ("_are_rows", "_columns", "_items")
 
     def __init__(self, items: Sequence[Any]) -> None:
         self._items = items
+        kinds = set(map(type, items)) if isinstance(items, list) else set()
+        self._are_rows = bool(kinds) and all(issubclass(kind, dict) for kind in kinds)
         self._columns: dict[str, Sequence[Any] | None] = {}
 
     def holds(self, key: str | None, places: Sequence[int], values: Sequence[Any]) -> bool:
@@ -64,9 +67,9 @@ class ItemColumns:
     def _looked_up(self, key: str) -> Sequence[Any] | None:
         items = self._items
         if isinstance(items, Columns):
-            held = items.column(key) if key in items.names else ()
-            return held if held and not any(map(MISSING.__eq__, held)) else None
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            held = list(items.column(key)) if key in items.names else []
+            return held if held and not any(map(partial(is_, MISSING), held)) else None
+        if not self._are_rows:
             return None
         try:
             return list(map(itemgetter(key), items))

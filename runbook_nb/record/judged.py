@@ -238,6 +238,9 @@ class JudgedFan(FanOut):
         self.rules = rules
         self.kinds: list[Kind] = []
         self.numbers: Numbers = b""
+        self._forget()
+
+    def _forget(self) -> None:
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
         self._rows = Ahead(self._read)
@@ -289,6 +292,15 @@ class JudgedFan(FanOut):
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = (name for cls in (FanOut, JudgedFan) for name in cls.__slots__)
+        return {name: getattr(self, name) for name in kept if not name.startswith("_")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._forget()
 
     def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
         """Not to be done: what is read back is filed branch by branch."""
@@ -352,6 +364,16 @@ class JudgedFan(FanOut):
         if not some:
             return []
         return self.kinds[self.numbers[some[0]]].sources[at].many(self.items, some)
+
+    def table(self, width: int, indices: Sequence[int]) -> None:
+        """Give nothing: each column is read off where it stands."""
+
+    def item_key(self, at: int, indices: Sequence[int]) -> str | None:
+        """Give the key of the items' column that a column of the branches is."""
+        if not indices:
+            return None
+        source = self.kinds[self.numbers[indices[0]]].sources[at]
+        return source.key if isinstance(source, Cell) else None
 
     def shape(self, index: int) -> Shape | None:
         """Give the shape of a branch, or None when it never began."""

@@ -155,12 +155,13 @@ class Rows:
         if found is None:
             frame = FRAME if fan.is_fan_out else 0
             plain = {-1: 0}
-            for number in fan.shape_counts():
+            shapes = fan.shape_counts()
+            for number in shapes:
                 facts = facts_of(self._log, self._log.shapes[number])
                 if not facts.fan_outs:
                     plain[number] = frame + facts.rows
             numbers = fan.shape_numbers()
-            if len(plain) <= len(fan.shape_counts()):
+            if len(plain) <= len(shapes):
                 # In some the number of rows depends on what fanned out inside.
                 numbers = array(
                     "q",

@@ -217,35 +217,52 @@ class Slots(Sequence[Slot], Immutable):
 
 def slot_of(fan: FanOut, index: int) -> Slot:
     """Make the slot of one item."""
-    number = fan.status_number(index)
-    return _made(fan, index, number, None if number != OK else _reader(fan, fan.shape(index)))
+    if fan.status_number(index) != OK:
+        return _without_value(fan, index, fan.item(index))
+    read, branch = _reader(fan, fan.shape(index))
+    return _made(fan, index, fan.item(index), read(*fan.part(index)), branch)
 
 
 def slots_of(fan: FanOut) -> Iterator[Slot]:
     """Make the slots of all items, one after another."""
-    readers: dict[int, Any] = {}
-    numbers = zip(fan.status_numbers(), fan.shape_numbers(), strict=True)
-    for index, (status, shape) in enumerate(numbers):
+    readers: dict[int, _Reader] = {}
+    facts = zip(
+        fan.status_numbers(), fan.shape_numbers(), fan.each_item(), fan.parts(), strict=True
+    )
+    for index, (status, shape, item, part) in enumerate(facts):
+        if status != OK:
+            yield _without_value(fan, index, item)
+            continue
         reader = readers.get(shape)
-        if reader is None and status == OK:
+        if reader is None:
             reader = readers[shape] = _reader(fan, fan.shape(index))
-        yield _made(fan, index, status, reader)
+        # As `_made` does: a collecting stage looks at every slot, so the call counts.
+        slot = _new_slot(Slot)
+        _set_fan(slot, fan)
+        _set_index(slot, index)
+        _set_item(slot, item)
+        _set_status(slot, "ok")
+        _set_value(slot, reader[0](*part))
+        _set_branch(slot, reader[1])
+        yield slot
 
 
 #: What reads the value of branches of one shape, and the way their decision took.
 _Reader = tuple[Callable[[Sequence[Any], int], Any], "str | None"]
 
 
-def _made(fan: FanOut, index: int, status: int, reader: _Reader | None) -> Slot:
-    if status != OK or reader is None:
-        return Slot(index, fan.item(index), fan.status(index), reason=reason_of(fan, index))
+def _without_value(fan: FanOut, index: int, item: Any) -> Slot:
+    return Slot(index, item, fan.status(index), reason=reason_of(fan, index))
+
+
+def _made(fan: FanOut, index: int, item: Any, value: Any, branch: str | None) -> Slot:
     slot = _new_slot(Slot)
     _set_fan(slot, fan)
     _set_index(slot, index)
-    _set_item(slot, fan.item(index))
+    _set_item(slot, item)
     _set_status(slot, "ok")
-    _set_value(slot, reader[0](*fan.part(index)))
-    _set_branch(slot, reader[1])
+    _set_value(slot, value)
+    _set_branch(slot, branch)
     return slot
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb.record.tallies import (
@@ -242,14 +243,39 @@ class FanOut:
         """Give an item: the same object as long as somebody has it."""
         return self.items[index]
 
+    def each_item(self) -> Iterator[Any]:
+        """Give what `item` gives of every branch, in item order."""
+        if type(self).item is not FanOut.item:
+            return map(self.item, range(len(self)))
+        return iter(self.items)
+
     def part(self, index: int) -> tuple[Sequence[Any], int]:
         """Give the values of a branch: the sequence they stand in, and where they begin there."""
         return self.values, self.offsets[index]
+
+    def parts(self) -> Iterator[tuple[Sequence[Any], int]]:
+        """Give what `part` gives of every branch, in item order."""
+        if type(self).part is not FanOut.part:
+            return map(self.part, range(len(self)))
+        return zip(repeat(self.values), self.offsets)
 
     def column(self, at: int, indices: Iterable[int]) -> Sequence[Any]:
         """Give the values at one place, counted from their beginnings, of branches of one shape."""
         values, offsets = self.values, self.offsets
         return [values[offsets[index] + at] for index in indices]
+
+    def table(self, width: int, indices: Sequence[int]) -> Sequence[Sequence[Any]] | None:
+        """Give all columns, so many, of branches of one shape, where they are had together.
+
+        None where a `column` is as quickly had alone.
+        """
+        values, offsets = self.values, self.offsets
+        starts = [offsets[index] for index in indices]
+        return [[values[start + at] for start in starts] for at in range(width)]
+
+    def item_key(self, at: int, indices: Sequence[int]) -> str | None:
+        """Give the key under which a `column` stands in the items, where that is how it is kept."""
+        return None
 
     def shape(self, index: int) -> Shape | None:
         """Give the shape of a branch, or None when it never began."""

@@ -8,11 +8,11 @@ asked for that. Reading trusts nothing (see `read_log`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import FrozenList, freeze
+from runbook_nb._frozen import FrozenList, FrozenRows, freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
@@ -23,6 +23,7 @@ from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log
 from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -136,6 +137,8 @@ class LogWriter:
         self._book = Rulebook(values.text)
         self._tagger = Tagger(self._foreign, report, strict=strict)
         self._fans: list[FanOut] = []
+        #: How often each shape occurs, by the identity of the fan-out.
+        self._counts: dict[int, dict[int, int]] = {}
         self._numbers: dict[int, int] = {}
         self._stages: dict[StageRef, int] = {}
         self._shapes: dict[int, int] = {}
@@ -171,7 +174,7 @@ class LogWriter:
         numbers = self._code_numbers()
         codes = [self._code(log.codes[number]) for number in numbers]
         columns = root_columns(log, log.root.codes)
-        values = [self._column(column, log.root, branch=False) for column in columns]
+        values = [self._column(column, log.root) for column in columns]
         fans = [self._fan_out(fan) for fan in self._fans]
         self._guarded("the log", self._tagger.check)
         return {
@@ -194,7 +197,8 @@ class LogWriter:
         root = self._log.root
         self._number_fans(root_columns(self._log, root.codes), root)
         for fan in self._fans:  # grows while it is walked
-            shapes = (self._log.shapes[number] for number in fan.shape_counts())
+            counts = self._counts[id(fan)] = fan.shape_counts()
+            shapes = (self._log.shapes[number] for number in counts)
             if any(self._log.have_fan_outs(shape.codes) for shape in shapes):
                 self._number_fans(fan_columns(self._log, fan), fan)
 
@@ -208,7 +212,7 @@ class LogWriter:
         log = self._log
         met = dict.fromkeys(log.root.codes)
         for fan in self._fans:
-            for number in fan.shape_counts():
+            for number in self._counts[id(fan)]:
                 met.update(dict.fromkeys(log.shapes[number].codes))
         marks = [n for n, code in enumerate(log.codes) if code.kind == "secret" and n not in met]
         marks.sort(key=lambda n: (log.codes[n].stage, log.codes[n].key or ""))
@@ -240,41 +244,76 @@ class LogWriter:
             return [*written, key, self._book.path(code.path, self._hide)]
         return written if key is None else [*written, key]
 
-    def _column(
-        self,
-        column: Column,
-        track: Track | FanOut,
-        *,
-        branch: bool,
-        of_items: ItemColumns | None = None,
-    ) -> Any:
-        code, part = column.code, column.part
+    def _column(self, column: Column, track: Track | FanOut) -> Any:
         held: Sequence[Any] = column.held_in(track)
-        if code.kind == "fan_out":
+        if column.code.kind == "fan_out":
             return self._numbers[id(held[0])]
-        path, hide = code.path, self._hide
-        if path is not None:
-            if hide is not None:
-                held = [self._book.value(path, part, value, hide) for value in held]
-        elif self._values is not AS_RECORDED:
-            served = self._values.value
-            held = [served(code, value, branch=branch) for value in held]
-        if of_items is not None:
-            key = code.key if path is None else self._book.keys_of(path)[part]
-            if of_items.holds(key, column.places, held):
-                return {"$item": key}
-        return self._guarded(_place(code, part), lambda: self._tagger.column(held))
+        return self._written_column(column, self._served(column, held, branch=False))
+
+    def _served(self, column: Column, held: Sequence[Any], *, branch: bool) -> Sequence[Any]:
+        code, part, hide = column.code, column.part, self._hide
+        if code.path is not None:
+            if hide is None:
+                return held
+            return [self._book.value(code.path, part, value, hide) for value in held]
+        if self._values is AS_RECORDED:
+            return held
+        served = self._values.value
+        return [served(code, value, branch=branch) for value in held]
+
+    def _written_column(self, column: Column, held: Sequence[Any]) -> Any:
+        place = _place(column.code, column.part)
+        return self._guarded(place, lambda: self._tagger.column(held))
+
+    def _branch_columns(self, fan: FanOut, of_items: ItemColumns | None) -> Iterator[Any]:
+        """Write the values of branches, shape by shape."""
+        table: Sequence[Sequence[Any]] | None = None
+        for column in fan_columns(self._log, fan):
+            code, at, places = column.code, column.at, column.places
+            if at == 0:
+                shape = fan.shape(places[0])
+                width = 0 if shape is None else self._log.width_of(shape.codes)
+                table = fan.table(width, places)
+            if of_items is not None and self._values is AS_RECORDED:
+                key = fan.item_key(at, places)
+                if key is not None and of_items.column(key) is not None:
+                    yield {"$item": key}
+                    continue
+            held = column.held_in(fan) if table is None else table[at]
+            if code.kind == "fan_out":
+                yield self._numbers[id(held[0])]
+                continue
+            held = self._served(column, held, branch=True)
+            if of_items is not None:
+                key = code.key
+                if code.path is not None:
+                    key = self._book.keys_of(code.path)[column.part]
+                if of_items.holds(key, places, held):
+                    yield {"$item": key}
+                    continue
+            yield self._written_column(column, held)
+
+    def _written_items(self, fan: FanOut, items: Any) -> Any:
+        where = f"the items of {visible(fan.stage.name)!r}"
+        if isinstance(items, Columns):
+            if self._brief and len(items.layouts) == 1:
+                keys = items.layouts[0]
+                written = self._tagger.rows_of(keys, [list(items.column(key)) for key in keys])
+                if written is not None:
+                    return written
+            # As rows, which is what a reader looks for; a state may hold one of them.
+            items = FrozenList(map(fan.item, range(len(fan))))
+        return self._guarded(where, lambda: self._tagger.write(items))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
-        columns = fan_columns(self._log, fan)
         name = self._name
         numbers = {-1: -1}
-        for number in fan.shape_counts():
+        for number in self._counts[id(fan)]:
             numbers[number] = self._shapes.setdefault(number, len(self._shapes))
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
-        if not isinstance(items, list | tuple | Slots):  # rows kept as columns
-            items = FrozenList(map(fan.item, range(len(fan))))
+        if isinstance(items, FrozenRows):
+            items = items.rows
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         of_items: ItemColumns | None = None
@@ -284,19 +323,16 @@ class LogWriter:
 
             of_items = ItemColumns(items) if fan.is_fan_out else None
             spelt = letters(shapes)
-        where = f"the items of {visible(fan.stage.name)!r}"
         written: dict[str, Any] = {
             "stage": self._stage_number(fan.stage),
             "execution": fan.execution,
             "into": None if fan.into is None else name(fan.into),
             "subject": None if fan.subject is None else name(fan.subject),
             "cap": fan.cap,
-            "items": self._guarded(where, lambda: self._tagger.write(items)),
+            "items": self._written_items(fan, items),
             "statuses": _runs(fan.status_numbers()),
             "shapes": _runs(shapes) if spelt is None else spelt,
-            "values": [
-                self._column(column, fan, branch=True, of_items=of_items) for column in columns
-            ],
+            "values": list(self._branch_columns(fan, of_items)),
         }
         if isinstance(items, Slots):
             written["size"] = len(items)

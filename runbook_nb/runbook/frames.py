@@ -113,7 +113,7 @@ def typed(column: Sequence[Any], places: Sequence[int] | None = None) -> Any:
     import pandas as pd
 
     vector = column.vector() if isinstance(column, Held) else None
-    if vector is not None and vector.data.dtype.kind in "biufM":
+    if vector is not None and not vector.days and vector.data.dtype.kind in "biufM":
         return _of_vector(vector, places)
     if isinstance(column, Held):
         plain = column.whole() if places is None else column.many(places)
@@ -147,7 +147,7 @@ def _of_vector(vector: Any, places: Sequence[int] | None) -> Any:
     import numpy as np
     import pandas as pd
 
-    data, nulls, zone = vector
+    data, nulls, zone = vector.data, vector.nulls, vector.zone
     if places is not None and not isinstance(places, range):
         where = np.asarray(places)
         data, nulls = data[where], None if nulls is None else nulls[where]

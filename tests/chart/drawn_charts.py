@@ -119,7 +119,7 @@ class Mount(_Drawn):
 
 @dataclass(frozen=True, repr=False)
 class Fan(_Drawn):
-    """Runs a chart per item."""
+    """Runs a chart per item; with ``rows`` it judges a row per item instead."""
 
     items: int
     cap: int
@@ -128,6 +128,7 @@ class Fan(_Drawn):
     fail_fast: bool = False
     factory: bool = False
     factory_fault: str | None = None
+    rows: bool = False
 
 
 StageSpec = Work | Decider | Fork | Mount | Fan
@@ -170,6 +171,12 @@ def branch_ids(spec: ChartSpec) -> dict[tuple[int, str], str]:
     return ids
 
 
+def row_of(item: str, number: int) -> dict[str, Any]:
+    """Give the row of an item that is judged; every other one has its keys in another order."""
+    row = {"item": item, "n": number}
+    return row if number % 2 else {"n": number, "item": item}
+
+
 def is_met(spec: Work, item: str) -> bool:
     """Say whether a stage's fault is met where the item is this one."""
     return spec.fault is not None and (spec.at is None or item.endswith(f".{spec.at}"))
@@ -197,6 +204,7 @@ def kinds_in(spec: Any) -> Counter[str]:
     for inner in (*getattr(spec, "branches", ()), *getattr(spec, "children", ())):
         found += kinds_in(inner)
     found["fail_fast"] += bool(getattr(spec, "fail_fast", False))
+    found["rows"] += bool(getattr(spec, "rows", False))
     return found
 
 
@@ -324,6 +332,13 @@ class Draw:
     def fans(self, depth: int) -> st.SearchStrategy[Fan]:
         """Draw a fan-out."""
         fault = st.sampled_from([f for f in self.faults if f != "stop"] or [None])
+
+        def sound(fan: Fan) -> Fan:
+            if not fan.rows:
+                return fan
+            plain = ChartSpec((Work(),))
+            return replace(fan, branch=plain, fail_fast=False, factory=False, factory_fault=None)
+
         return st.builds(
             Fan,
             st.integers(0, 3),
@@ -333,7 +348,8 @@ class Draw:
             st.booleans() if self.fail_fast and self.faults else st.just(False),
             st.booleans(),
             self.chance(fault if self.faults else None),
-        )
+            st.sampled_from([False, False, True]),
+        ).map(sound)
 
 
 @st.composite
@@ -689,6 +705,20 @@ class _Building:
         def items(scope: Any) -> list[str]:
             does.whole(scope)
             return [f"{item_of(scope)}.{number}" for number in range(spec.items)]
+
+        if spec.rows:
+            self.builder.add_judge_each(
+                stage_id.upper(),
+                id=stage_id,
+                items=self.world.formed(
+                    lambda scope: [row_of(one, place) for place, one in enumerate(items(scope))]
+                ),
+                rules=SIZES,
+                into=f"out_{stage_id}",
+                subject="item",
+                max_branches=spec.cap,
+            )
+            return
 
         def factory(item: str, index: int) -> Any:
             if index == 0:

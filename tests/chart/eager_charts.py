@@ -25,6 +25,7 @@ from drawn_charts import (
     branch_ids,
     id_of,
     is_met,
+    row_of,
     words_of,
 )
 
@@ -79,7 +80,7 @@ class Commit:
 class Slot:
     """What became of a branch."""
 
-    item: str
+    item: Any
     status: str
     value: Any = None
     branch: str | None = None
@@ -561,7 +562,9 @@ class Eager:
             return step, None, reason
         at = len(level.track.rows)
         item = level.state["item"]
-        slots = [Slot(f"{item}.{number}", "not_reached") for number in range(spec.items)]
+        names = [f"{item}.{number}" for number in range(spec.items)]
+        items: list[Any] = [row_of(one, place) for place, one in enumerate(names)]
+        slots = [Slot(one, "not_reached") for one in (items if spec.rows else names)]
         self.fans.append((f"{level.where}{stage_id}", slots))
 
         def branch(index: int, track: Track) -> Any:
@@ -571,6 +574,8 @@ class Eager:
                 track.rows.append(("error", 0, name, stage_id, None, track.prefix[:-1], text))
                 raise Ended(spec.factory_fault) if ended else Failed(text)
             inner = Level(track, "", f"{level.name}.{stage_id}", {})
+            if spec.rows:
+                return self.judged(items[index], inner)
             value = self.chart(spec.branch, inner)[1]
             return inner.state if value is None else value
 
@@ -607,6 +612,23 @@ class Eager:
         step.write(f"out_{stage_id}", slots)
         step.close()
         return step, slots, None
+
+    def judged(self, row: dict[str, Any], level: Level) -> dict[str, Any]:
+        step = self.step(level, "Take one row", "take")
+        for key, value in row.items():
+            step.write(key, value)
+        step.close()
+        step = self.step(level, "Verdict", "verdict")
+        step.read("n")
+        decision = rb.decide(level.state, SIZES)
+        step.row("condition", 1, condition_words(decision))
+        step.close()
+        word = level.track.decided = str(decision.branch)
+        step = self.step(level, word, word)
+        step.write("verdict", word)
+        step.close()
+        self.ends.append((level.where, dict(level.state)))
+        return level.state
 
     # -- mounted charts --------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def tracks_of(run: Any) -> list[tuple[Any, Any, int, str]]:
     found = [(root.codes, root.values, 0, "")]
     for fan, index, prefix in run.walk.tracks():
         shape = fan.shape(index)
-        found.append((shape.codes, fan.values, fan.offsets[index], fan.path(prefix, index)))
+        found.append((shape.codes, *fan.part(index), fan.path(prefix, index)))
     return found
 
 

@@ -156,6 +156,31 @@ def test_inside_the_branches_of_a_fan_out_and_in_a_mounted_chart(rows):
     assert any(isinstance(fan, JudgedFan) for fan, _, _ in runs[0].walk.tracks()) == bool(rows)
 
 
+def test_inside_branches_that_run_on_workers():
+    pytest.importorskip("cloudpickle")
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"age": {"gt": 7}}, "old")], unreadable="raise")
+    inner = each(flow_chart("inner", lambda s: s.set("n", 1), id="n"), "judged", DAYS, rules)
+    chart = (
+        flow_chart("outer", lambda s: s.set("xs", [1, 2, 3]), id="xs")
+        .add_parallel_for_each(
+            "Sites",
+            id="sites",
+            items=lambda s: s["xs"],
+            branch=inner.build(),
+            into="o",
+            max_branches=5,
+        )
+        .build()
+    )
+    here = everything(chart.run_sync())
+    for engine in ("threads", "processes"):
+        run = chart.run_sync(engine=engine)
+        assert everything(run) == here
+        inside = [fan for fan, _, _ in run.walk.tracks() if isinstance(fan, JudgedFan)]
+        assert len(inside) == 3 * len(DAYS)
+    same(Case(rules, DAYS), engine="processes")
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_a_run_pauses_before_or_behind_the_stage_and_goes_on(before):
     runs = []

@@ -122,7 +122,7 @@ def test_the_counts_add_up_whatever_ended_the_run(spec):
         # that was to end its stage.
         for fan in fans_of(run):
             failed = count_fan_out(fan).failed
-            assert failed or fan.statuses.count(0) == max(len(fan) - fan.cap, 0)
+            assert failed or fan.status_count(0) == max(len(fan) - fan.cap, 0)
 
 
 @given(ANY)
@@ -174,8 +174,8 @@ def ends_of(run: Any) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
         for index, shape in fan.begun():
             inner, path = fan.path(prefix, index), fan.stage.path
             state = {"": {}} if fan.is_fan_out else {path: dict(levels[path])}
-            track(shape.codes, fan.values, fan.offsets[index], inner, state)
-            if fan.is_fan_out and fan.statuses[index] == 1:
+            track(shape.codes, *fan.part(index), inner, state)
+            if fan.is_fan_out and fan.status_number(index) == 1:
                 ends.append((inner, state[""]))
 
     track(run.log.root.codes, run.log.root.values, 0, "", {"": root})
@@ -401,7 +401,18 @@ def test_the_charts_that_are_drawn_hold_what_the_laws_are_about():
         found.update(kinds_in(spec))
 
     count()
-    wanted = {"Work", "Decider", "Fork", "Mount", "Fan", "ask", *ORDINARY, *ENDING, "fail_fast"}
+    wanted = {
+        "Work",
+        "Decider",
+        "Fork",
+        "Mount",
+        "Fan",
+        "ask",
+        *ORDINARY,
+        *ENDING,
+        "fail_fast",
+        "rows",
+    }
     assert {name for name in wanted if not found[name]} == set()
 
 

@@ -116,12 +116,12 @@ def test_time_ids_and_randomness_come_from_settings(sources):
     assert offenders == []
 
 
-#: Where frames are taken in, held, judged and given.
-FRAMES = frozenset({"rules/frame.py", "rules/held.py", "rules/intake.py", "runbook/frames.py"})
+#: Where frames are taken in, and given with types.
+FRAMES = frozenset({"rules/dataframes.py", "runbook/frames.py"})
 
 
 def test_below_render_pandas_stays_in_its_corner(sources):
-    """In functions that convert to or from frames, and where frames are judged."""
+    """In functions that convert to or from frames, and where frames are taken to be judged."""
 
     def statements(node, corner):
         if isinstance(node, ast.If) and dotted(node.test).endswith("TYPE_CHECKING"):

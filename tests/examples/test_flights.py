@@ -92,9 +92,7 @@ def test_the_ledger_says_what_is_inferred_and_what_no_table_tells(envelope):
 def test_any_flight_is_explained(envelope):
     name = "2013-01-01 UA1714 LGA 529"
     why = envelope.why(name)
-    assert (
-        why.sentence == "late by rule 3 of arrival-delay us-15: arr_delay 20 >= 15 minutes"
-    )
+    assert why.sentence == "late by rule 3 of arrival-delay us-15: arr_delay 20 >= 15 minutes"
     assert envelope.why(row=0).verdict == "never-departed"
     assert [row.text for row in why.walk() if row.type == "condition"]
     assert len(envelope.walk.of(name)) == len(why.walk())

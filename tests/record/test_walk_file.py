@@ -494,3 +494,49 @@ def test_where_runs_are_long_or_shapes_many_no_letters_are_written():
     assert letters([0] * 50 + [1] * 50) is None
     assert letters(list(range(200))) is None
     assert letters([]) is None
+
+
+# -- rows judged by columns ------------------------------------------------------------------------
+
+
+def judged(items, **options):
+    return (
+        rb.flow_chart("c", lambda s: None, id="a")
+        .add_judge_each(
+            "Each",
+            id="each",
+            items=lambda s: items,
+            rules=POSTURE,
+            into="out",
+            subject="name",
+            max_branches=10**6,
+        )
+        .build()
+        .run_sync(**options)
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("redact", [None, {"keys": ["days"]}, {"values": ["host-7"]}])
+def test_rows_judged_by_columns_come_back_row_by_row(form, redact):
+    run = judged(rows_of(300), redact=redact)
+    same_walk(rb.read_walk(rb.write_walk(run, form)), run.walk)
+
+
+def test_rows_judged_by_columns_are_written_without_making_one(calls_of):
+    runs = {n: judged(rows_of(n)) for n in (1000, 3000)}
+    calls = {n: calls_of(lambda run=run: rb.write_walk(run)) for n, run in runs.items()}
+    assert (calls[3000] - calls[1000]) / 2000 <= 12
+    sizes = [len(zlib.decompress(rb.write_walk(run))) for run in runs.values()]
+    assert (sizes[1] - sizes[0]) / 2000 <= 30
+
+
+def test_rows_of_several_layouts_and_of_values_of_every_kind_come_back():
+    rows = [
+        {"name": "a", "days": 9, "known": True},
+        {"days": 2, "name": "b"},
+        *({"name": str(n), "days": value, "known": True} for n, value in enumerate(VALUES)),
+    ]
+    run = judged(rows * 4)
+    for form in FORMS:
+        assert list(rb.read_walk(rb.write_walk(run, form))) == list(run.walk)

@@ -1,0 +1,122 @@
+"""Rows of atoms frozen together: the same values, and each row one object however it is got."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runbook_nb._frozen import FrozenDict, FrozenList, FrozenRows, freeze, frozen_rows, thaw
+from runbook_nb.errors import CycleError, FrozenError
+
+ATOMS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary()
+) | st.sampled_from([date(2026, 1, 2), Decimal("1.5")])
+ROWS = st.lists(st.dictionaries(st.text(max_size=3) | st.integers(), ATOMS, max_size=4), max_size=5)
+VALUES = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    ),
+    max_leaves=12,
+)
+
+
+def frozen_through(value: Any) -> bool:
+    """Whether a value and all in it is frozen."""
+    if isinstance(value, dict):
+        return type(value) is FrozenDict and all(map(frozen_through, value.values()))
+    if isinstance(value, list):
+        return type(value) is FrozenList and all(map(frozen_through, value))
+    return not isinstance(value, tuple) or all(map(frozen_through, value))
+
+
+@given(VALUES)
+def test_freezing_changes_no_value_and_leaves_nothing_open(value):
+    frozen = freeze(value)
+    assert frozen == value
+    assert thaw(frozen) == value
+    assert frozen_through(frozen)
+    assert freeze(frozen) is frozen or type(frozen) is tuple
+
+
+@given(ROWS)
+def test_rows_are_the_frozen_list_of_them(rows):
+    made = frozen_rows(rows)
+    assert made == freeze(rows) == rows
+    assert list(made) == rows
+    assert [made[n] for n in range(len(rows))] == rows
+    assert all(type(row) is FrozenDict for row in made)
+    assert pickle.loads(pickle.dumps(made)) == rows  # noqa: S301
+    assert repr(made) == repr(rows)
+
+
+def test_what_the_owner_does_later_does_not_show():
+    rows = [{"n": 1}, {"n": 2}]
+    for make in (freeze, frozen_rows):
+        made = make(rows)
+        rows[0]["n"] = 9
+        rows.append({"n": 3})
+        assert made == [{"n": 1}, {"n": 2}]
+        with pytest.raises(FrozenError):
+            made[0]["n"] = 5
+        rows[:] = [{"n": 1}, {"n": 2}]
+
+
+def test_a_row_that_was_looked_at_stays_the_same_object():
+    made = frozen_rows([{"n": n} for n in range(5)])
+    (fresh,) = made.fresh(2, 3)
+    assert made[2] is not fresh
+    made.keep(3, fresh)
+    assert made[3] is fresh is made.fresh(3, 4)[0]
+    first = made[0]
+    assert first is made[0] is made[0:2][0] is next(iter(made)) is made.fresh(0, 1)[0]
+    assert made[-1] is made[4]
+    assert made.under("n") == [0, 1, 2, 2, 4]
+    assert made.under("m") == [None] * 5
+    with pytest.raises(IndexError):
+        made[5]
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [1, 2], [{"n": [1]}], [{"n": 1}, 2], ({"n": 1},), [FrozenDict(n=1)], {"n": 1}]
+)
+def test_anything_else_is_frozen_as_ever(rows):
+    made = frozen_rows(rows)
+    assert not isinstance(made, FrozenRows)
+    assert made == freeze(rows)
+
+
+def test_rows_of_atoms_leave_the_collector_nothing():
+    rows = [{"n": n, "name": str(n)} for n in range(1000)]
+    gc.collect()
+    before = len(gc.get_objects())
+    made = frozen_rows(rows)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 20
+    assert len(made) == 1000
+
+
+def test_a_copy_is_the_rows_again():
+    made = frozen_rows([{"n": 1}])
+    assert copy.copy(made) == made == copy.deepcopy(made)
+    assert made != [{"n": 2}]
+    assert made != "rows"
+    with pytest.raises(TypeError):
+        hash(made)
+
+
+def test_rows_that_contain_themselves_are_refused_as_ever():
+    row: dict[str, Any] = {}
+    row["row"] = row
+    with pytest.raises(CycleError):
+        frozen_rows([row])
