@@ -5,6 +5,7 @@
 #   make VENV=/path/to/folder       another place for the environment
 #   make test ARGS="-k rules"       arguments for pytest
 #   make notebooks ACCEPT=1         take outputs that say something else than before
+#   make bench ONLY=1,2,8           some goals of speed; QUICK=1 only sees that they run
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -15,8 +16,12 @@ $(error VENV is "$(VENV)"; make needs a single path without spaces)
 endif
 BIN := $(VENV)/bin
 ARGS ?=
+# A quick run keeps no figures: they would not be results.
+MEASURE = $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick,--json $(RESULTS)) $(ARGS)
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-BENCHMARKS := $(filter-out benchmarks/_%.py,$(wildcard benchmarks/*.py))
+# What measures has an environment of its own: nothing else is to need the others it compares with.
+BENCH_VENV ?= .venv-bench
+RESULTS ?= benchmarks/results.json
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -34,14 +39,15 @@ endef
 SETUP := pyproject.toml runbook_nb/_version.py .ci/setup_env.py .ci/bootstrap_pip.py
 DEMO := $(VENV)/.ready-demo
 TEST := $(VENV)/.ready-test
-BENCH := $(VENV)/.ready-bench
+BENCH = $(BENCH_VENV)/.ready-bench
 DOCS := $(VENV)/.ready-docs
 DEV := $(VENV)/.ready-dev
 BROWSER := $(VENV)/.ready-browser
 # What mounts recordings and makes foreign ones, from the npm registry: for tests, never shipped.
 VIEWER := tests/browser/viewer/node_modules/.package-lock.json
 
-.PHONY: help demo test browser notebooks notebooks-check lint types layers bench docs format clean
+.PHONY: help demo test browser notebooks notebooks-check lint types layers bench bench-peers bench-docs \
+	docs format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile
@@ -72,9 +78,14 @@ types: $(DEV) ## check types
 layers: $(DEV) ## check which module imports which
 	@"$(BIN)/lint-imports"
 
-bench: $(BENCH) ## run the benchmarks
-	@$(if $(BENCHMARKS),set -e; for script in $(BENCHMARKS); do echo "$$script"; \
-		"$(BIN)/python" "$$script"; done,echo "benchmarks/ holds no scripts")
+bench: $(BENCH) ## measure the goals of speed; a missed gate is an error
+	@"$(BENCH_VENV)/bin/python" benchmarks/run.py $(MEASURE)
+
+bench-peers: $(BENCH) $(VIEWER) ## measure against other libraries; needs node and npm
+	@"$(BENCH_VENV)/bin/python" benchmarks/run.py --peers $(MEASURE)
+
+bench-docs: ## write the figures of the last measurements into the documentation
+	@"$(PYTHON)" benchmarks/write_docs.py $(RESULTS)
 
 docs: $(DOCS) ## build the documentation into docs/_build/html
 	@"$(BIN)/python" -m sphinx -q -E -W -b html docs docs/_build/html $(ARGS)
@@ -84,7 +95,7 @@ format: $(DEV) ## rewrite the code in the house style
 	@"$(BIN)/ruff" format
 
 clean: ## remove the environment, caches and built files
-	@rm -rf .venv build dist runbook-nb-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv $(BENCH_VENV) build dist runbook-nb-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf .cache .shots tests/browser/viewer/node_modules
 	@rm -rf docs/_build docs/changelog.md docs/notebooks docs/notebooks.md
 	@find runbook_nb tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -94,7 +105,8 @@ $(DEMO): $(SETUP)
 	$(call setup,-e ".[examples]",$@)
 
 $(BENCH): $(SETUP)
-	$(call setup,-e ".[examples]" --group bench,$@ $(DEMO))
+	@"$(PYTHON)" .ci/setup_env.py "$(BENCH_VENV)" -e ".[examples]" --group bench
+	@touch $@
 
 $(DOCS): $(SETUP)
 	$(call setup,-e ".[examples]" --group docs,$@ $(DEMO))

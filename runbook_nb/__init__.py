@@ -188,6 +188,12 @@ if TYPE_CHECKING:
     from runbook_nb.rules import (
         select as select,
     )
+    from runbook_nb.rules.frame import (
+        Judged as Judged,
+    )
+    from runbook_nb.rules.frame import (
+        judge_frame as judge_frame,
+    )
     from runbook_nb.runbook import (
         DECLINED_VERDICT as DECLINED_VERDICT,
     )
@@ -305,6 +311,8 @@ _HOMES: dict[str, str] = {
     "RuleSet": "rules",
     "decide": "rules",
     "select": "rules",
+    "judge_frame": "rules.frame",
+    "Judged": "rules.frame",
     "Decision": "rules",
     "Condition": "rules",
     "flow_chart": "chart.builder",

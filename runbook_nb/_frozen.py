@@ -246,6 +246,10 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
         self._rows[index] = row
         self._looked = True
 
+    def under(self, key: Any) -> list[Any]:
+        """Give what stands under a key, None where nothing does; no row is made for that."""
+        return [row.get(key) for row in self._rows]
+
     def _kept(self, index: int) -> FrozenDict:
         row = self._rows[index]
         if row.__class__ is not FrozenDict:

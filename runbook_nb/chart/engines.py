@@ -76,6 +76,8 @@ class Crew:
         Whether they see the same objects; else work is sent to them.
     window : int
         How many chunks may be out at once.
+    abreast : int
+        How many of them run at once, as far as it is known.
     width : int
         How many branches that wait may be under way at once in each chunk.
     signal : Stop or None
@@ -92,6 +94,7 @@ class Crew:
         self.submit = submit
         self.direct = direct
         self.window = window
+        self.abreast = window if direct else -(-window // AHEAD)
         self.width = width
         self.signal = Stop() if direct else None
 

@@ -190,7 +190,8 @@ class Spread:
         else:
             each = max(self.each, 1e-7)
             size = min(int(CHUNK_SECONDS / each), self.last_size * GROWTH, MOST)
-            even = -(-left // (2 * crew.window))
+            # Twice over: whoever has the slower half of what is left is not waited for long.
+            even = -(-left // (2 * crew.abreast))
             size = min(size, max(even, int(SHORTEST / each)))
         self.last_size = max(size, crew.width, 1)
         return self.last_size

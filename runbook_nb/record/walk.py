@@ -169,11 +169,25 @@ class Walk(Sequence[WalkRow], Renderable):
         total = len(self)
         return WalkPage(self._rows.made(start, min(n, max(total - start, 0))), start, total)
 
-    def project(self, cap: int) -> ProjectedWalk:
-        """Cut the walk to a cap; see `project_walk`."""
+    def project(self, cap: int, *, counters_only: bool = False) -> ProjectedWalk:
+        """Cut the walk to a cap; see `project_walk`.
+
+        Parameters
+        ----------
+        cap : int
+            Most rows to keep, from 1.
+        counters_only : bool
+            Leave the rows themselves out: no sentence is made for who asks how many there are.
+        """
         total = len(self)
         if total <= cap:
-            return ProjectedWalk(tuple(self), "full", total, total, True)
+            rows = () if counters_only else tuple(self)
+            return ProjectedWalk(rows, "full", total, total, True)
+        if counters_only:
+            counted = sum(
+                1 for _ in islice((e for e in self.entries() if e.type != "step"), cap + 1)
+            )
+            return ProjectedWalk((), "control-flow", min(counted, cap), total, False, counted > cap)
         control, conditions = 0, 0
         # Once all decisions there are have been met, no row after them is wanted.
         enough = min(cap, self._rows.conditions(cap))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import FrozenList, freeze
+from runbook_nb._frozen import FrozenList, FrozenRows, freeze
 from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
@@ -312,6 +312,8 @@ class LogWriter:
             numbers[number] = self._shapes.setdefault(number, len(self._shapes))
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
+        if isinstance(items, FrozenRows):
+            items = FrozenList(items)
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         of_items: ItemColumns | None = None

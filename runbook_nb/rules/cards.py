@@ -28,10 +28,16 @@ from runbook_nb.rules.wording import REDACTED, limit_text, op_words, value_text,
 
 if TYPE_CHECKING:
     from runbook_nb.rules.decision import Condition, Decision, Selection
+    from runbook_nb.rules.frame import Judged
+    from runbook_nb.rules.judging import Fallback
     from runbook_nb.rules.ruleset import RuleSet
 
 #: Longest label that stands on the closing line of a decision in plain text.
 CLOSING_LABEL = 80
+
+#: How many rows, and how many of the keys read, a judged frame shows.
+JUDGED_ROWS = 20
+JUDGED_KEYS = 6
 
 _Row = tuple[Cell, ...]
 _TAKEN = Badge(word="yes, taken", role="yes")
@@ -353,3 +359,66 @@ def selection_card(selection: Selection, subject: str | None, place: str | None)
         sections=(_evidence_section(selection),),
         closing=(visible(place),) if place else (),
     )
+
+
+# --- a frame -----------------------------------------------------------------------------------
+
+
+def judged_card(judged: Judged) -> Card:
+    """Show a judged frame: how many rows went which way, the first of them, what took longer."""
+    rules, keys = judged.rules, judged.keys[:JUDGED_KEYS]
+    rows: list[_Row] = []
+    for place in range(min(len(judged), JUDGED_ROWS)):
+        decision = judged.decision(place)
+        read = dict(zip((c.key for c in decision.conditions), decision.conditions, strict=True))
+        word: Cell = "no branch" if decision.branch is None else _badge(rules, decision.branch)
+        values = (_actual(read[key].actual) if key in read else "" for key in keys)
+        rows.append((str(place), word, _decided_by(decision), *values))
+    table = Table(
+        columns=(
+            Column(head="row", align="right"),
+            Column(head="verdict"),
+            Column(head="rule"),
+            *(Column(head=Data(value=key)) for key in keys),
+        ),
+        rows=tuple(rows),
+        total=len(judged),
+        rest="judged.to_frame()",
+    )
+    sections = [Section(label="Verdicts", parts=(table,))]
+    if judged.fallbacks:
+        facts = tuple(
+            Fact(term=Data(value=_asked_words(judged, each)), detail=each.why)
+            for each in judged.fallbacks[:JUDGED_ROWS]
+        )
+        sections.append(
+            Section(
+                label="Judged value by value",
+                parts=(Facts(label="Conditions", items=facts, total=len(judged.fallbacks)),),
+            )
+        )
+    counts = judged.counts()
+    return Card(
+        kind="Judged",
+        name=visible(rules.title) or "without a name",
+        headline=counted(len(judged), "row"),
+        badges=tuple(
+            Badge(word="no branch", role="quiet", count=count)
+            if branch is None
+            else Badge(word=visible(branch), role=verdict_role(branch, rules.branches), count=count)
+            for branch, count in counts.items()
+        ),
+        sections=tuple(sections),
+    )
+
+
+def _decided_by(decision: Decision) -> str:
+    number = (decision.rule_index or 0) + 1
+    said = {"rule": f"{number}", "unreadable": f"{number}, unreadable", "none": "none"}
+    return said.get(decision.via, decision.via)
+
+
+def _asked_words(judged: Judged, fallback: Fallback) -> str:
+    who = "outside" if fallback.outside else "rule"
+    asked = "" if fallback.key is None else f": {fallback.key} {fallback.op}"
+    return f"{who} {fallback.position + 1}{asked}"

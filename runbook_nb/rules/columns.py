@@ -122,6 +122,15 @@ class Columns(Sequence[FrozenDict], Immutable):
             return [MISSING for _ in indices]
         return self.held(name).many(indices)
 
+    def is_full(self, name: str) -> bool:
+        """Say whether every row has the key."""
+        return self._rows is None and all(name in layout for layout in self._layouts)
+
+    def rows(self, indices: Sequence[int]) -> Iterator[FrozenDict]:
+        """Make some rows, a part of them at a time."""
+        for start in range(0, len(indices), CHUNK):
+            yield from self._made(indices[start : start + CHUNK])
+
     def part(self, rows: range) -> Columns:
         """Give neighbouring rows alone.
 
@@ -161,10 +170,9 @@ class Columns(Sequence[FrozenDict], Immutable):
         if self._rows is not None:
             yield from self._rows
             return
-        for start in range(0, self._length, CHUNK):
-            yield from self._made(range(start, min(start + CHUNK, self._length)))
+        yield from self.rows(range(self._length))
 
-    def _made(self, indices: range) -> Iterator[FrozenDict]:
+    def _made(self, indices: Sequence[int]) -> Iterator[FrozenDict]:
         if self._rows is not None:
             return map(self._rows.__getitem__, indices)
         if self._numbers is None:

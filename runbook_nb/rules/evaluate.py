@@ -140,7 +140,7 @@ def _finished(
         except StopIteration as done:
             end = done.value
         else:
-            _drop(awaitable)
+            drop(awaitable)
             judging.close()
             raise RuleError(
                 "an asynchronous function rule cannot be awaited here",
@@ -258,7 +258,8 @@ def _functions(
     return path  # type: ignore[no-any-return]
 
 
-def _drop(awaitable: Any) -> None:
+def drop(awaitable: Any) -> None:
+    """Close what nobody will await."""
     close = getattr(awaitable, "close", None)
     if callable(close):
         close()  # else the coroutine warns that nobody awaited it

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING
+from runbook_nb._view import Card
 from runbook_nb.errors import ENDS_RUN, RuleError
-from runbook_nb.rules.columns import Columns, as_columns
+from runbook_nb.rules.columns import Columns, Numbers, as_columns
 from runbook_nb.rules.decision import Decision
+from runbook_nb.rules.held import Held, PlainColumn
 from runbook_nb.rules.judging import Found, Records, Refused, judge, read
 from runbook_nb.rules.plan import DecisionPath, when_of
 from runbook_nb.rules.ruleset import RuleSet
+from runbook_nb.rules.wording import REDACTED
 
 
-class Judged(Sequence[Decision], Immutable):
+class Judged(Renderable, Sequence[Decision], Immutable):
     """The decisions about all rows of a frame; each is made when it is looked at.
 
     Attributes
@@ -62,12 +68,93 @@ class Judged(Sequence[Decision], Immutable):
         return tuple(map(words.__getitem__, self.numbers))
 
     def counts(self) -> dict[str | None, int]:
-        """Count the rows of each branch, in declared order; branches nobody took are left out."""
+        """Count the rows of each branch, in declared order; branches nobody took are left out.
+
+        Examples
+        --------
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("r", "1", [Rule({"age": {"gt": 7}}, then="old")], default="new")
+        >>> judge_frame({"age": [30, 2, 9]}, rules).counts()
+        {'new': 1, 'old': 2}
+        """
         found: dict[str | None, int] = {}
-        for number, path in enumerate(self.paths):
-            found[path.branch] = found.get(path.branch, 0) + self.numbers.count(number)
+        tally = _tally(self.numbers, len(self.paths))
+        for path, count in zip(self.paths, tally, strict=True):
+            found[path.branch] = found.get(path.branch, 0) + count
         order = (*self.rules.branches, None)
         return {branch: found[branch] for branch in order if branch in found}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys the conditions of the rules read, in order of first reading."""
+        whens = [entry.where for entry in self.rules.outside]
+        filters = [*whens, *(r.when for r in self.rules.rules if isinstance(r.when, Mapping))]
+        return tuple(dict.fromkeys(key for when in filters for key in when))
+
+    def to_frame(self) -> Any:
+        """Give a DataFrame: verdict, deciding rule, how it came about, and the values read.
+
+        The index is that of the DataFrame that was judged. ``verdict`` is categorical, in the
+        declared order of the branches; ``rule`` is the number of the rule that decided, as
+        sentences count it, and NA where none did; ``via`` says how: ``rule``, ``default``,
+        ``unreadable``, ``outside`` or ``none``. Then come the values of the keys the rules read,
+        in nullable types: whole numbers never become floats.
+
+        Examples
+        --------
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("r", "1", [Rule({"age": {"gt": 7}}, then="old")], default="new")
+        >>> judge_frame({"age": [30, 2, None]}, rules).to_frame()
+            verdict  rule         via   age
+        0       old     1        rule    30
+        1       new  <NA>     default     2
+        2  declined     1  unreadable  <NA>
+        """
+        import numpy as np
+        import pandas as pd
+
+        from runbook_nb.rules.dataframes import typed_series
+
+        numbers: Any = self.numbers
+        places = np.frombuffer(numbers, "u1" if isinstance(numbers, bytes) else numbers.typecode)
+        index = self.columns.labels
+        if index is None:
+            index = pd.RangeIndex(len(self))
+
+        def words(found: list[str | None], order: Sequence[str]) -> Any:
+            codes: Any = np.array([-1 if w is None else order.index(w) for w in found], "i4")
+            taken = codes[places] if found else codes
+            return pd.Series(pd.Categorical.from_codes(taken, pd.Index(order)), index=index)
+
+        deciding = [-1 if path.rule_index is None else path.rule_index for path in self.paths]
+        rule = np.array(deciding, "i8")[places] if deciding else np.array([], "i8")
+        frame: dict[str, Any] = {
+            "verdict": words([path.branch for path in self.paths], self.rules.branches),
+            "rule": pd.Series(pd.arrays.IntegerArray(rule + 1, rule < 0), index=index),
+            "via": words(
+                [path.via for path in self.paths],
+                ("rule", "default", "unreadable", "outside", "none"),
+            ),
+        }
+        for key in self.keys:
+            name = f"{key} (read)" if key in frame else key
+            if key in self.rules.hidden:
+                frame[name] = pd.Series([REDACTED] * len(self), index=index, dtype="string")
+            else:
+                frame[name] = typed_series(self._read(key), index)
+        return pd.DataFrame(frame, index=index)
+
+    def _read(self, key: str) -> Held:
+        """Give the values a key reads, a path followed where there is no such column."""
+        if "." not in key or (key in self.columns.names and self.columns.is_full(key)):
+            return self.columns.held(key)
+        return PlainColumn([_read_one(self.columns, row, key) for row in range(len(self))])
+
+    def view(self) -> Card:
+        """Show how many rows went which way, and the first rows with what the rules read."""
+        from runbook_nb.rules.cards import judged_card
+
+        return judged_card(self)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -93,14 +180,28 @@ def _values(path: DecisionPath, columns: Columns, records: Records, row: int) ->
             values.append(records[tried.start][row])
             continue
         for key, ops in when.items():
-            try:
-                value = read(columns, row, key)
-            except ENDS_RUN:
-                raise
-            except Exception:
-                value = MISSING
-            values += [value] * len(ops)
+            values += [_read_one(columns, row, key)] * len(ops)
     return tuple(values)
+
+
+def _read_one(columns: Columns, row: int, key: str) -> Any:
+    try:
+        return read(columns, row, key)
+    except ENDS_RUN:
+        raise
+    except Exception:  # the value itself could not be looked into
+        return MISSING
+
+
+def _tally(numbers: Numbers, most: int) -> list[int]:
+    """Count how often each number occurs."""
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is None:
+        tally = Counter(numbers)
+        return [tally[number] for number in range(most)]
+    kind = "u1" if isinstance(numbers, bytes) else numbers.typecode
+    found: list[int] = numpy.bincount(numpy.frombuffer(numbers, kind), minlength=most).tolist()
+    return found
 
 
 def judge_columns(rules: RuleSet, columns: Columns) -> Judged:

@@ -7,7 +7,7 @@ None, since frames cannot tell a null from a NaN.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import compress
 from operator import itemgetter
@@ -20,6 +20,9 @@ from runbook_nb.rules.facts import snapshot
 
 #: Classes whose values are canonical as they are, in a frame as well.
 SETTLED: Final = (ATOMS - {float, complex, Decimal}) | {type(MISSING)}
+
+#: So few cells of a series are read one by one.
+FEW: Final = 64
 
 #: How many rows are made at a time when all are looked at one after the other.
 CHUNK: Final = 1024
@@ -36,11 +39,14 @@ class Vector(NamedTuple):
         True where the value is null; None when none is.
     zone : object
         The time zone of instants that have one (their ``data`` is UTC); else None.
+    days : bool
+        Whether the numbers are dates, as days since 1970-01-01.
     """
 
     data: Any
     nulls: Any
     zone: Any = None
+    days: bool = False
 
 
 def canonical(value: Any) -> Any:
@@ -58,6 +64,8 @@ def canonical(value: Any) -> Any:
         return value
     if isinstance(value, Decimal):
         return None if value.is_nan() else value
+    if cls is complex:
+        return value if value == value else None  # noqa: PLR0124
     module = cls.__module__.partition(".")[0]
     if module == "pandas":
         return _canonical_pandas(value, cls.__name__)
@@ -100,8 +108,10 @@ def instants(data: Any, zone: Any = None) -> list[Any]:
     found: list[Any] = coarse.tolist()
     if zone is not None:
         found = [_local(each, zone) for each in found]
+    from runbook_nb.rules.dataframes import stamp_of
+
     for place in np.flatnonzero(~exact).tolist():
-        found[place] = _stamp(data[place], zone)
+        found[place] = stamp_of(data[place], zone)
     return found
 
 
@@ -112,8 +122,10 @@ def lengths(data: Any) -> list[Any]:
     data = np.asarray(data)
     coarse = data.astype("timedelta64[us]")
     found: list[Any] = coarse.tolist()
+    from runbook_nb.rules.dataframes import span_of
+
     for place in np.flatnonzero(~_exact(data, coarse)).tolist():
-        found[place] = _span(data[place])
+        found[place] = span_of(data[place])
     return found
 
 
@@ -126,39 +138,19 @@ def _exact(data: Any, coarse: Any) -> Any:
     if data.dtype.kind == "M":
         low, high = -62135596800000000, 253402300799999999  # years 1 and 9999
     else:
-        low, high = -86399999913600000000 // 10**3, 86399999999999999999 // 10**3
-        low, high = max(low, -(2**63) + 1), min(high, 2**63 - 1)
+        low, high = -(2**63) + 1, 2**63 - 1  # fewer days than a timedelta can hold
     return whole & (np.isnat(data) | ((number >= low) & (number <= high)))
 
 
 def _local(instant: Any, zone: Any) -> Any:
-    from datetime import UTC
+    from datetime import UTC, datetime
 
-    if instant is None or isinstance(instant, int):
+    if not isinstance(instant, datetime):
         return instant
-    localize = getattr(zone, "fromutc", None)
-    if localize is None:
+    try:
+        return instant.replace(tzinfo=UTC).astimezone(zone)
+    except OverflowError:  # the first and last hours of all datetimes
         return instant.replace(tzinfo=UTC)
-    return instant.replace(tzinfo=UTC).astimezone(zone)
-
-
-def _stamp(value: Any, zone: Any) -> Any:
-    try:
-        import pandas as pd
-
-        stamp = pd.Timestamp(value)
-        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
-    except (ImportError, ValueError, OverflowError):
-        return value
-
-
-def _span(value: Any) -> Any:
-    try:
-        import pandas as pd
-
-        return pd.Timedelta(value)
-    except (ImportError, ValueError, OverflowError):
-        return value
 
 
 class Held(Sequence[Any], Immutable):
@@ -190,6 +182,12 @@ class Held(Sequence[Any], Immutable):
     def classes(self) -> frozenset[type] | None:
         """The exact classes of the values, where that is known; None otherwise."""
         return None
+
+    @property
+    def vector_type(self) -> str:
+        """What the values are, in a word."""
+        vector = self.vector()
+        return "values" if vector is None else str(vector.data.dtype)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -333,6 +331,50 @@ class ArrayColumn(Held):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (ArrayColumn, (self._data, self._nulls, self._zone))
+
+
+class SeriesColumn(Held):
+    """A pandas series whose values cannot be changed: taken out when they are first looked at."""
+
+    __slots__ = ("_made", "_series", "_take")
+
+    def __init__(self, series: Any, take: Callable[[Any], Held]) -> None:
+        self._series = series
+        self._take = take
+        self._made: Held | None = None
+
+    def __len__(self) -> int:
+        return len(self._series)
+
+    def made(self) -> Held:
+        """Give the column in the form it is judged in."""
+        if self._made is None:
+            self._made = self._take(self._series)
+        return self._made
+
+    def many(self, indices: Iterable[int]) -> list[Any]:
+        """Give the values of some rows, in the order asked for."""
+        places = indices if isinstance(indices, Sequence) else list(indices)
+        if self._made is None and len(places) <= FEW:
+            return [canonical(self._series.iloc[place]) for place in places]
+        return self.made().many(places)
+
+    def part(self, rows: range) -> Held:
+        """Give the column of neighbouring rows alone."""
+        if self._made is not None:
+            return self._made.part(rows)
+        return SeriesColumn(self._series.iloc[rows.start : rows.stop], self._take)
+
+    def whole(self) -> list[Any]:
+        """Give the values of all rows; the list is not to be changed."""
+        return self.made().whole()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_same, (self.made(),))
+
+
+def _same(column: Held) -> Held:
+    return column
 
 
 class CategoryColumn(Held):

@@ -15,10 +15,8 @@ from runbook_nb.rules.facts import snapshot
 from runbook_nb.rules.held import (
     ArrayColumn,
     ArrowColumn,
-    CategoryColumn,
     Held,
     PlainColumn,
-    canonical,
 )
 
 #: More layouts than this, and the rows are kept as they are: they share too little.
@@ -36,7 +34,9 @@ def take(source: Any) -> Columns:
         return source
     module = type(source).__module__.partition(".")[0]
     if (module == "pandas" and type(source).__name__ == "DataFrame") or _is_frame(source):
-        return _take_pandas(source)
+        from runbook_nb.rules.dataframes import take_pandas
+
+        return take_pandas(source)
     if module == "pyarrow" and hasattr(source, "schema") and hasattr(source, "column"):
         return _take_arrow(source)
     if module == "polars" and hasattr(source, "get_columns"):
@@ -62,7 +62,7 @@ def _is_frame(source: Any) -> bool:
     return frame is not None and isinstance(source, frame)
 
 
-def _names_of(labels: Sequence[Any]) -> tuple[str, ...]:
+def names_of(labels: Sequence[Any]) -> tuple[str, ...]:
     """Name columns by text, whatever named them."""
     names = tuple(map(str, labels))
     if len(set(names)) < len(names):
@@ -80,78 +80,23 @@ def _names_of(labels: Sequence[Any]) -> tuple[str, ...]:
 # --- frames ------------------------------------------------------------------------------------
 
 
-def _take_pandas(frame: Any) -> Columns:
-    if getattr(frame.columns, "nlevels", 1) > 1:
-        raise RuleError(
-            f"the columns of the frame have {frame.columns.nlevels} levels; rules read one name",
-            where="frame",
-            fix='join the levels: frame.columns = frame.columns.map(" ".join)',
-            code="bad_frame",
-        )
-    names = _names_of(list(frame.columns))
-    kept = _shared_copy(frame)
-    held = {name: series_column(kept.iloc[:, place]) for place, name in enumerate(names)}
-    return Columns(held, len(kept), names=names, labels=kept.index)
-
-
-def _shared_copy(owned: Any) -> Any:
-    """Copy a frame or a series: from pandas 3 on, nothing is copied before somebody writes."""
-    import pandas as pd
-
-    return owned.copy(deep=int(pd.__version__.partition(".")[0]) < 3)
-
-
-def series_column(series: Any) -> Held:
-    """Hold a pandas series that nobody else can change."""
-    import numpy as np
-    import pandas as pd
-
-    kind = series.dtype
-    if isinstance(kind, np.dtype):
-        if kind.kind in "biufmM":
-            return ArrayColumn(series.to_numpy(), owner=series)
-        return PlainColumn.of_cells(series.tolist())
-    if isinstance(kind, pd.CategoricalDtype):
-        words = PlainColumn.of_cells(kind.categories.tolist())
-        return CategoryColumn(series.cat.codes.to_numpy(), words)
-    if hasattr(series.array, "__arrow_array__") and _stored_in_arrow(kind):
-        return ArrowColumn(_arrow_of(series))
-    if isinstance(kind, pd.DatetimeTZDtype):
-        utc = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        return ArrayColumn(utc.to_numpy(), zone=kind.tz, owner=utc)
-    if kind.kind in "biuf" and hasattr(kind, "numpy_dtype"):
-        plain = kind.numpy_dtype
-        nulls = series.isna().to_numpy()
-        return ArrayColumn(
-            series.to_numpy(dtype=plain, na_value=plain.type(0)), nulls if nulls.any() else None
-        )
-    return PlainColumn.of_cells(series.tolist())
-
-
-def _stored_in_arrow(kind: Any) -> bool:
-    return hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", None) == "pyarrow"
-
-
-def _arrow_of(series: Any) -> Any:
-    import pyarrow as pa
-
-    found = series.array.__arrow_array__()
-    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
-
-
 def _take_arrow(table: Any) -> Columns:
-    names = _names_of(table.schema.names)
+    names = names_of(table.schema.names)
     held = {name: arrow_column(table.column(place)) for place, name in enumerate(names)}
     return Columns(held, table.num_rows, names=names)
 
 
 def arrow_column(data: Any) -> Held:
     """Hold an Arrow array."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(data.type):  # of which Arrow's own functions know little
+        data = data.cast(pa.large_string())
     return ArrowColumn(data)
 
 
 def _take_polars(frame: Any) -> Columns:
-    names = _names_of(frame.columns)
+    names = names_of(frame.columns)
     held = {
         name: PlainColumn.of_cells(each.to_list())
         for name, each in zip(names, frame.get_columns(), strict=True)
@@ -160,7 +105,7 @@ def _take_polars(frame: Any) -> Columns:
 
 
 def _take_mapping(source: Mapping[Any, Any]) -> Columns:
-    names = _names_of(list(source))
+    names = names_of(list(source))
     held = {}
     for name, column in zip(names, source.values(), strict=True):
         held[name] = _given_column(name, column)
@@ -189,10 +134,9 @@ def _given_column(name: str, column: Any) -> Held:
             return ArrayColumn(np.array(column))
         return PlainColumn.of_cells(list(column) if column.dtype.kind == "V" else column.tolist())
     if module == "pandas" and getattr(column, "ndim", 0) == 1:
-        import pandas as pd
+        from runbook_nb.rules.dataframes import column_of
 
-        series = column if isinstance(column, pd.Series) else pd.Series(column)
-        return series_column(_shared_copy(series))
+        return column_of(column)
     if module == "pyarrow" and hasattr(column, "to_pylist") and hasattr(column, "type"):
         return arrow_column(column)
     if module == "polars" and hasattr(column, "to_list"):
@@ -319,4 +263,4 @@ def _named(layout: tuple[Any, ...], place: int) -> tuple[str, ...]:
     return names
 
 
-__all__ = ["arrow_column", "canonical", "series_column", "take"]
+__all__ = ["arrow_column", "names_of", "take"]

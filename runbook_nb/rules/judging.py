@@ -8,15 +8,26 @@ from there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.rules.answering import Answering
 from runbook_nb.rules.columns import Columns, Numbers, smallest
+from runbook_nb.rules.evaluate import drop
 from runbook_nb.rules.facts import FunctionRecord, RecordedFacts, follow, snapshot
-from runbook_nb.rules.kinds import CODES, ERROR, NO, YES
-from runbook_nb.rules.plan import DecisionPath, FilterStep, FunctionStep, Plan, Step, plan_of
+from runbook_nb.rules.kinds import ERROR, NO, YES
+from runbook_nb.rules.outcomes import Outcomes
+from runbook_nb.rules.plan import (
+    CompiledCondition,
+    DecisionPath,
+    FilterStep,
+    FunctionStep,
+    Plan,
+    Step,
+    plan_of,
+)
 from runbook_nb.rules.ruleset import RuleSet
 
 #: Place of a function rule among the conditions -> row -> what it read and gave.
@@ -87,70 +98,90 @@ class _Judge:
         self.records: Records = {}
         self.fallbacks: list[Fallback] = []
         self.asked = _asked(plan)
+        self.outcomes = Outcomes(plan, len(columns))
+        self.answering: dict[str, Answering] = {}
 
     def run(self) -> Found:
-        size = len(self.columns)
-        nodes: list[Step] = [self.plan.start]
-        state: list[int] = [0] * size
-        alive: list[int] = [] if isinstance(self.plan.start, DecisionPath) else list(range(size))
+        outcomes = self.outcomes
         depth = 0
-        while alive:
-            step = nodes[state[alive[0]]]
-            assert not isinstance(step, DecisionPath)  # noqa: S101 - for the type checker
-            codes = self.codes(step, depth, alive, state, nodes)
-            known: dict[tuple[int, int], int] = {}
-            for row, code in zip(alive, codes, strict=True):
-                pair = (state[row], code)
-                node = known.get(pair)
-                if node is None:
-                    before: Any = nodes[pair[0]]
-                    node = known[pair] = len(nodes)
-                    nodes.append(self.plan.after(before, code))
-                state[row] = node
-            alive = [row for row in alive if not isinstance(nodes[state[row]], DecisionPath)]
+        while (step := outcomes.step) is not None:
+            if isinstance(step, FunctionStep):
+                self.note(depth, BY_FUNCTION)
+                codes = self.called(step, depth)
+            else:
+                codes = self.codes(step, depth)
+            outcomes.answer(codes)
             depth += 1
-        return self.found(nodes, state)
+        return self.found()
 
-    def found(self, nodes: list[Step], state: list[int]) -> Found:
-        order: dict[int, int] = {}
-        for node in state:
-            if node not in order:
-                order[node] = len(order)
-        paths = tuple(path for path in map(nodes.__getitem__, order) if _ended(path))
-        refusing = [n for n, path in enumerate(paths) if path.refuses]
-        numbers = [order[node] for node in state]
-        if refusing:
-            row = min(map(numbers.index, refusing))
-            raise Refused(row, None, paths[numbers[row]], self.records)
-        return Found(paths, smallest(numbers, len(paths) - 1), self.records, tuple(self.fallbacks))
+    def found(self) -> Found:
+        outcomes = self.outcomes
+        firsts = sorted((row, place) for place, row in outcomes.first_rows())
+        paths = tuple(filter(_ended, (outcomes.nodes[place] for _, place in firsts)))
+        for (row, _), path in zip(firsts, paths, strict=True):
+            if path.refuses:
+                raise Refused(row, None, path, self.records)
+        table = {place: number for number, (_, place) in enumerate(firsts)}
+        numbers: Any = outcomes.numbers
+        if isinstance(numbers, bytes):
+            if any(place != number for place, number in table.items()):
+                numbers = numbers.translate(bytes(table.get(place, 0) for place in range(256)))
+        else:
+            numbers = smallest([*map(table.__getitem__, numbers)], len(paths) - 1)
+        return Found(paths, numbers, self.records, tuple(self.fallbacks))
 
-    def codes(
-        self,
-        step: FilterStep | FunctionStep,
-        depth: int,
-        alive: list[int],
-        state: list[int],
-        nodes: list[Step],
-    ) -> Sequence[int]:
-        if isinstance(step, FunctionStep):
-            self.note(depth, BY_FUNCTION)
-            return self.called(step, depth, alive, state, nodes)
+    def codes(self, step: FilterStep, depth: int) -> bytes:
+        """Put one condition to the rows that need it; the others' codes mean nothing."""
         key, path, test, *_ = step
-        if path is None:
-            return list(map(test, self.columns.values(key, alive)))
-        self.note(depth, BY_PATH)
-        return self.followed(step, alive)
+        columns, size = self.columns, len(self.columns)
+        condition = self.asked[depth][2]
+        assert condition is not None  # noqa: S101 - a filter step has one
+        known = key in columns.names
+        if path is not None and not (known and columns.is_full(key)):
+            if not known and path[0] not in columns.names:
+                return bytes([test(MISSING)]) * size
+            self.note(depth, BY_PATH)
+            return self.scattered(lambda rows: self.followed(step, rows))
+        if not known:
+            return bytes([test(MISSING)]) * size
+        answering = self.answering.get(key)
+        if answering is None:
+            answering = self.answering[key] = Answering(columns.held(key))
+        codes = answering.codes(condition.op, condition.threshold, test)
+        if codes is not None:
+            return codes
+        self.note(depth, answering.why(condition.op))
+        return self.scattered(lambda rows: list(map(test, columns.values(key, rows))))
+
+    def scattered(self, judge_rows: Callable[[Sequence[int]], Sequence[int]]) -> bytes:
+        """Judge the rows that are not decided, and put their codes in their places."""
+        rows = self.outcomes.alive()
+        codes = judge_rows(rows)
+        if len(rows) == self.outcomes.size:
+            return bytes(codes)
+        found = bytearray(self.outcomes.size)
+        for row, code in zip(rows, codes, strict=True):
+            found[row] = code
+        return bytes(found)
 
     def note(self, depth: int, why: str) -> None:
         """Say that a condition is judged value by value."""
-        self.fallbacks.append(Fallback(*self.asked[depth], why))
+        position, outside, condition = self.asked[depth]
+        key = None if condition is None else condition.key
+        op = None if condition is None else condition.op
+        self.fallbacks.append(Fallback(position, outside, key, op, why))
 
-    def followed(self, step: FilterStep, alive: list[int]) -> list[int]:
-        key, _, test, *_ = step
+    def followed(self, step: FilterStep, rows: Sequence[int]) -> list[int]:
+        """Judge a dotted key: a flat name first, else a path."""
+        key, path, test, *_ = step
+        assert path is not None  # noqa: S101 - or nobody had to follow it
+        flat = self.columns.values(key, rows)
+        bases = self.columns.values(path[0], rows)
         codes = []
-        for row in alive:
+        for value, base in zip(flat, bases, strict=True):
             try:
-                code = test(read(self.columns, row, key))
+                found = follow({path[0]: base}.get, path) if value is MISSING else value
+                code = test(found)
             except ENDS_RUN:
                 raise
             except Exception:
@@ -158,41 +189,36 @@ class _Judge:
             codes.append(code)
         return codes
 
-    def called(
-        self,
-        step: FunctionStep,
-        depth: int,
-        alive: list[int],
-        state: list[int],
-        nodes: list[Step],
-    ) -> list[int]:
-        codes = []
+    def called(self, step: FunctionStep, depth: int) -> bytes:
+        """Call a function rule for every row that comes to it."""
+        alive = self.outcomes.alive()
         records = self.records[depth] = {}
-        for row in alive:
-            reading = RecordedFacts(self.columns[row])
+        found = bytearray(self.outcomes.size)
+        for row, facts in zip(alive, self.columns.rows(alive), strict=True):
+            reading = RecordedFacts(facts)
             try:
                 returned = step.when(reading)
                 if hasattr(returned, "__await__"):
-                    _drop(returned)
-                    self.refuse_async(row, state, nodes)
-                code = YES if returned else NO
+                    drop(returned)
+                    self.refuse_async(row)
+                found[row] = YES if returned else NO
                 records[row] = FunctionRecord(tuple(reading.inputs), snapshot(returned))
             except (*ENDS_RUN, Refused):
                 raise
             except Exception as error:
-                code = ERROR
+                found[row] = ERROR
                 said = describe_error(error)
                 records[row] = FunctionRecord(
                     tuple(reading.inputs), error=said["message"], error_type=said["type"]
                 )
-            codes.append(code)
-        return codes
+        return bytes(found)
 
-    def refuse_async(self, row: int, state: list[int], nodes: list[Step]) -> None:
-        for earlier in range(row):  # judged row by row, an earlier row would have refused first
-            end = nodes[state[earlier]]
-            if isinstance(end, DecisionPath) and end.refuses:
-                raise Refused(earlier, None, end, self.records)
+    def refuse_async(self, row: int) -> None:
+        for place, first in self.outcomes.first_rows():
+            end = self.outcomes.nodes[place]
+            if first < row and isinstance(end, DecisionPath) and end.refuses:
+                # Row by row, an earlier row would have been refused before.
+                raise Refused(first, None, end, self.records)
         error = RuleError(
             "an asynchronous function rule cannot be awaited here",
             where=f"{self.plan.title}, row {row}" if self.plan.title else f"row {row}",
@@ -206,22 +232,16 @@ def _ended(step: Step) -> TypeGuard[DecisionPath]:
     return isinstance(step, DecisionPath)
 
 
-def _drop(awaitable: Any) -> None:
-    close = getattr(awaitable, "close", None)
-    if callable(close):
-        close()  # else the coroutine warns that nobody awaited it
-
-
-def _asked(plan: Plan) -> list[tuple[int, bool, str | None, str | None]]:
-    """Give, per place among the conditions, whose it is and what it asks."""
-    asked: list[tuple[int, bool, str | None, str | None]] = []
+def _asked(plan: Plan) -> list[tuple[int, bool, CompiledCondition | None]]:
+    """Give, per place among the conditions, whose it is and what it asks; None of a function."""
+    asked: list[tuple[int, bool, CompiledCondition | None]] = []
     for n, entry in enumerate(plan.outside):
-        asked += [(n, True, condition.key, condition.op) for condition in entry]
+        asked += [(n, True, condition) for condition in entry]
     for n, conditions in enumerate(plan.conditions):
         if callable(conditions):
-            asked.append((n, False, None, None))
+            asked.append((n, False, None))
         else:
-            asked += [(n, False, condition.key, condition.op) for condition in conditions]
+            asked += [(n, False, condition) for condition in conditions]
     return asked
 
 
@@ -244,4 +264,4 @@ def read(columns: Columns, row: int, key: str) -> Any:
     return follow(get, tuple(path))
 
 
-__all__ = ["CODES", "Fallback", "Found", "Records", "Refused", "judge", "read"]
+__all__ = ["Fallback", "Found", "Records", "Refused", "judge", "read"]

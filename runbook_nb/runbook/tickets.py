@@ -66,7 +66,7 @@ async def mint_walk(
     ----------
     run : Run
     projected : ProjectedWalk
-        The rows to file.
+        The rows to file; their counters are enough where there is no store.
     ctx : ToolContext
         Whose store, and whose call id goes on the ticket.
     tool_name : str
@@ -79,7 +79,7 @@ async def mint_walk(
     """
     ticket: dict[str, Any] = {}
     reason: str | None = None
-    if not projected.rows:
+    if not projected.shown:
         reason = "There was no narrative to file: the run recorded no row."
     elif not ctx.has_artifacts:
         reason = f"The rows were recorded but not filed: {NO_STORE}."
@@ -264,7 +264,7 @@ async def describe_walk(
     run: Run, *, options: WalkOptions, ctx: ToolContext, tool_name: str
 ) -> dict[str, Any]:
     """File what a run leaves and give the whole descriptor, in its wire order."""
-    projected = run.walk.project(options.cap)
+    projected = run.walk.project(options.cap, counters_only=not ctx.has_artifacts)
     walk = await mint_walk(run, projected, ctx, tool_name)
     given_up: dict[str, str] = {}
     whole: dict[str, Any] = {}

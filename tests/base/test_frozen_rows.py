@@ -81,6 +81,8 @@ def test_a_row_that_was_looked_at_stays_the_same_object():
     first = made[0]
     assert first is made[0] is made[0:2][0] is next(iter(made)) is made.fresh(0, 1)[0]
     assert made[-1] is made[4]
+    assert made.under("n") == [0, 1, 2, 2, 4]
+    assert made.under("m") == [None] * 5
     with pytest.raises(IndexError):
         made[5]
 

@@ -81,7 +81,7 @@ SURE = charts(ORDINARY, asks=2, fail_fast=False)
 
 
 @given(ANY)
-@held(100)
+@held(70)
 def test_threads_leave_the_record_that_running_in_place_leaves(spec):
     same(run_chart(spec), run_chart(spec, engine="threads"))
 
@@ -488,3 +488,34 @@ def test_two_fan_outs_of_a_run_share_its_processes():
     found = {slot.value for name in "ab" for slot in run.slots(name)}
     assert os.getpid() not in found
     assert len(found) <= os.cpu_count()  # type: ignore[operator]
+
+
+# -- tasks -------------------------------------------------------------------------------------
+
+
+def tasks_of(chart: Any, **options: Any) -> int:
+    """Run a chart; count the tasks that were made beside the run's own."""
+    made = []
+
+    def count(loop: Any, coroutine: Any, **more: Any) -> Any:
+        made.append(coroutine)
+        return asyncio.Task(coroutine, loop=loop, **more)
+
+    async def both() -> None:
+        asyncio.get_running_loop().set_task_factory(count)
+        run = await chart.run(**options)
+        asyncio.get_running_loop().set_task_factory(None)
+        assert run.fan_outs[0].ok == len(run.slots("each"))
+
+    asyncio.run(both())
+    return len(made)
+
+
+@pytest.mark.parametrize("bound", [1, 16, 50])
+def test_plain_stages_make_no_task_and_stages_that_wait_at_most_as_many_as_the_bound(bound):
+    async def later(scope: Any) -> None:
+        await asyncio.sleep(0)
+
+    assert tasks_of(fan(range(300), alone(lambda s: None), max_concurrency=bound)) == 0
+    assert tasks_of(fan(range(300), alone(later), max_concurrency=bound)) <= bound
+    assert tasks_of(fan(range(300), alone(later), max_concurrency=bound), engine="threads") == 0

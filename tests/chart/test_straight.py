@@ -41,6 +41,7 @@ from runbook_nb.chart.model import Limits
 from runbook_nb.chart.scope import ScopeClosed, interrupt
 from runbook_nb.chart.straight import Straight, leading
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.record.subjects import subjects_of
 
 SIZES = rb.RuleSet(
     "sizes",
@@ -657,6 +658,16 @@ def test_an_item_that_a_stage_keeps_is_the_item_of_the_record():
             assert slot.value.get("all", {"item": item})["item"] is item
 
 
+@pytest.mark.parametrize("subject", ["n", "kind", "nothing", None])
+def test_subjects_are_read_without_making_rows(subject):
+    run = fan(branch(take), subject=subject).run_sync()
+    (made,) = run.log.fan_outs()
+    assert not made.items._looked
+    found = list(subjects_of(made))
+    assert not made.items._looked
+    assert found == [made.subject_of(index) for index in range(len(made))]
+
+
 # -- counts ------------------------------------------------------------------------------------
 
 
@@ -685,7 +696,7 @@ def rows(count):
     return [{"n": n % 9, "kind": "y", "name": f"row-{n}"} for n in range(count)]
 
 
-@pytest.mark.parametrize(("collecting", "most"), [(False, 45), (True, 60)])
+@pytest.mark.parametrize(("collecting", "most"), [(False, 38), (True, 46)])
 def test_calls_per_subject(calls_of, collecting, most):
     few, many = (through(rows(n), collecting=collecting) for n in (1000, 2000))
     for chart in (few, many):

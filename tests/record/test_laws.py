@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -828,6 +828,7 @@ def test_a_walk_cut_to_a_cap_keeps_its_decisions_first_and_counts_truly(spec, ca
     rows = list(walk)
     cut = walk.project(cap)
     assert project_walk(rows, cap) == cut
+    assert walk.project(cap, counters_only=True) == replace(cut, rows=())
     assert cut.total == len(rows)
     assert cut.shown == len(cut.rows) <= cap
     assert cut.complete == (cut.shown == cut.total)

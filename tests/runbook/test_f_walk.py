@@ -123,7 +123,7 @@ def test_a_run_without_a_row_files_nothing_and_says_so(kit, monkeypatch):
     from runbook_nb.record.projection import project_walk
     from runbook_nb.record.walk import Walk
 
-    monkeypatch.setattr(Walk, "project", lambda self, cap: project_walk([], cap))
+    monkeypatch.setattr(Walk, "project", lambda self, cap, **_: project_walk([], cap))
     for artifacts in (rb.InMemoryArtifacts(), None):
         walk = kit.ask(lambda s: None, artifacts=artifacts)["result"]["walk"]
         assert "ref" not in walk
