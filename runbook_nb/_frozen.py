@@ -241,6 +241,11 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
             return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in rows]
         return list(map(FrozenDict, rows))
 
+    @property
+    def rows(self) -> list[dict[Any, Any]]:
+        """The rows as they are kept: to be read where they stand, never changed or handed on."""
+        return self._rows
+
     def keep(self, index: int, row: FrozenDict) -> None:
         """Keep a row as it was handed out."""
         self._rows[index] = row

@@ -313,7 +313,7 @@ class LogWriter:
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
         if isinstance(items, FrozenRows):
-            items = FrozenList(items)
+            items = items.rows
         if self._values is not AS_RECORDED:
             items = [self._values.item(fan, item) for item in items]
         of_items: ItemColumns | None = None

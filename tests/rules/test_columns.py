@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from runbook_nb._frozen import FrozenDict
@@ -75,3 +78,65 @@ def test_what_is_no_frame_is_refused_with_a_remedy(source, said):
         as_columns(source)
     assert refused.value.code == "bad_frame"
     assert refused.value.fix
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A frame of every usual type, of which nothing per row should be made when it is taken."""
+    size = 20_000
+    numbers = np.arange(size)
+    frame = pd.DataFrame(
+        {
+            "id": numbers,
+            "share": numbers / 7,
+            "known": numbers % 2 == 0,
+            "name": [f"host-{n}" for n in range(size)],
+            "kind": pd.Categorical.from_codes(numbers % 3, ["a", "b", "c"]),
+            "at": pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(numbers, unit="s"),
+            "old": pd.Series(["x"] * size, dtype=object),
+        }
+    )
+    frame["maybe"] = frame["id"].astype("Int64")
+    return frame
+
+
+@pytest.mark.parametrize("form", [lambda f: f, pa.Table.from_pandas], ids=["pandas", "arrow"])
+def test_nothing_per_row_is_made_of_a_frame_before_it_is_looked_at(form, large, calls_of):
+    source = form(large)
+    as_columns(source)  # what is made once is made
+    tracemalloc.start()
+    columns = as_columns(source)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken / len(large) < 10
+    assert calls_of(lambda: as_columns(source)) < 5_000
+    assert columns[19_999]["name"] == "host-19999"
+    assert columns[3]["kind"] == "a"
+
+
+def test_empty_frames_have_no_rows_and_frames_without_columns_empty_ones():
+    assert list(as_columns(pd.DataFrame())) == list(as_columns({})) == list(as_columns([])) == []
+    assert list(as_columns(pd.DataFrame(index=[1, 2]))) == [{}, {}]
+    assert list(as_columns([{}, {}])) == [{}, {}]
+
+
+def test_names_are_text_whatever_labelled_the_columns():
+    frame = pd.DataFrame([[1, 2]], columns=[7, pd.Timestamp("2026-01-01")])
+    assert as_columns(frame).names == ("7", "2026-01-01 00:00:00")
+    assert as_columns([{7: 1}]).names == as_columns({7: [1]}).names == ("7",)
+
+
+def test_times_keep_their_zone_and_every_nanosecond():
+    at = pd.Series(pd.to_datetime(["2026-07-01", None]).tz_localize("Europe/Berlin"))
+    fine = pd.Series([pd.Timestamp("2026-01-01 00:00:00.000000001"), pd.Timestamp("2026-01-01")])
+    row, other = as_columns({"at": at, "fine": fine})
+    assert row["at"].isoformat() == "2026-07-01T00:00:00+02:00"
+    assert type(row["at"]) is dt.datetime
+    assert other["at"] is None
+    assert row["fine"] == pd.Timestamp("2026-01-01 00:00:00.000000001")
+    assert type(other["fine"]) is dt.datetime
+
+
+def test_a_part_has_the_rows_of_its_range(large):
+    columns = as_columns(large)
+    assert columns.part(range(5, 9)) == columns[5:9]
