@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
 from typing import Any
 
 from goal import NotMeasured
@@ -168,18 +167,21 @@ _CONDITION = ("key", "op", "threshold", "actual", "result")
 
 def written_facts(rows: Rows) -> list[tuple[Any, ...]]:
     """Give the facts of the walk by hand."""
-    wanted = {
-        "stage": ("id",),
-        "write": ("id", "key", "value"),
-        "condition": ("id", "rule", "key", "op", "threshold", "actual", "result"),
-        "decision": ("id", "branch", "label"),
-    }
-    _, walk = written_walk(rows)
-    return [
-        (row["type"], *(row[name] for name in wanted[row["type"]]))
-        for _, group in groupby(walk, key=lambda row: row["id"])
-        for row in group
-    ]
+    facts: list[tuple[Any, ...]] = []
+    for row in written_walk(rows)[1]:
+        step = row["id"]
+        if row["type"] == "stage":
+            facts.append(("stage", step))
+        elif row["type"] == "write":
+            facts.append(("write", step, row["key"], row["value"]))
+        else:
+            facts += [
+                ("condition", step, rule["ruleIndex"], *(said[name] for name in _CONDITION))
+                for rule in row["evidence"]["rules"]
+                for said in rule["conditions"]
+            ]
+            facts.append(("decision", step, row["branch"], row["label"]))
+    return facts
 
 
 def same_facts(run: rb.Run, rows: Rows) -> int:

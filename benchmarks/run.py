@@ -179,15 +179,15 @@ def main(arguments: list[str]) -> int:
         told = in_child(number, quick=asked.quick)
         show([told], quick=asked.quick)
         all_told.append(told)
-    if asked.json:
-        keep(
-            Path(asked.json),
-            all_told,
-            where=where,
-            started=started,
-            quick=asked.quick,
-            arguments=arguments,
-        )
+        if asked.json:  # after each, as a long run may be cut short
+            keep(
+                Path(asked.json),
+                [told],
+                where=where,
+                started=started,
+                quick=asked.quick,
+                arguments=arguments,
+            )
     stops = {told["number"]: missed(told) for told in all_told}
     for number, why in stops.items():
         if why and not asked.quick:

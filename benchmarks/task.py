@@ -10,8 +10,9 @@ References
 ``bare_loop``          a verdict word per row, and nothing else
 ``bare_envelope``      verdict rows and an envelope, no trace
 ``with_evidence``      the same, and a tuple per condition that was tried
-``written_walk``       the same, and the whole walk by hand: a dict per stage, write, condition and
-                       decision, each with the id of its step
+``written_walk``       the same, and the whole walk by hand: a dict per stage, write and decision,
+                       each with the id of its step; a decision with its evidence in the published
+                       shape: the rules that were tried, and what each condition compared
 """
 
 from __future__ import annotations
@@ -136,25 +137,41 @@ def written_walk(rows: Rows, stages: int = 0, conditions: int = 0) -> tuple[str,
         posture = f"each~{i}/posture#{stages + 1}"
         add({"type": "stage", "id": posture, "stage": "posture", "label": None})
         word, label = "protected", MEANINGS["protected"]
+        tried: Rows = []
         for number, (key, op, limit, then, said) in enumerate(rules):
             actual = state[key]
             result = actual == limit if op == "eq" else actual > limit
-            add(
+            tried.append(
                 {
-                    "type": "condition",
-                    "id": posture,
-                    "rule": number,
-                    "key": key,
-                    "op": op,
-                    "threshold": limit,
-                    "actual": actual,
-                    "result": result,
+                    "type": "filter",
+                    "ruleIndex": number,
+                    "branch": then,
+                    "label": said,
+                    "matched": result,
+                    "conditions": [
+                        {
+                            "key": key,
+                            "op": op,
+                            "threshold": limit,
+                            "actual": actual,
+                            "result": result,
+                        }
+                    ],
                 }
             )
             if result:
                 word, label = then, said
                 break
-        add({"type": "decision", "id": posture, "branch": word, "label": label})
+        evidence = {"rules": tried, "chosen": word, "default": "protected"}
+        add(
+            {
+                "type": "decision",
+                "id": posture,
+                "branch": word,
+                "label": label,
+                "evidence": evidence,
+            }
+        )
         branch = f"each~{i}/{word}#{stages + 2}"
         add({"type": "stage", "id": branch, "stage": word, "label": None})
         state["verdict"] = word

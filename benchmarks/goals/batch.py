@@ -100,9 +100,11 @@ def judge_again(plan: Plan) -> Iterator[Figure]:
     for name, chart in charts.items():
         run = chart.run_sync()
 
-        def again(run: rb.Run = run) -> Any:
+        def again(run: rb.Run = run, columns: bool = name.endswith("columns")) -> Any:
             (fan,) = run.log.fan_outs()
-            return ours.judge_frame(fan.items, stricter)
+            if columns:
+                return ours.judge_frame(fan.items, stricter)
+            return ours.judge_frame(list(fan.items), stricter)
 
         judged = again()
         expected = sum(row["age_known"] and row["age_days"] > 3 for row in rows)

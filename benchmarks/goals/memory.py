@@ -87,7 +87,7 @@ def explained(envelope: rb.Envelope, n: int) -> dict[str, float]:
     for row in rows:
         start = perf_counter()
         why = envelope.why(f"cluster-{row}")
-        walk = list(why.walk)
+        walk = list(why.walk())
         evidence = why.decision.evidence
         times.append(perf_counter() - start)
         expected = task.bare_loop([task.rows_of(row + 1)[-1]] if row < 5_000 else [_row(row)])
@@ -187,6 +187,9 @@ def tracked_objects(plan: Plan) -> Iterator[Figure]:
         kinds["batch"] = ours.batch_chart(rows, n, collecting=False)
     except NotMeasured as why:
         missing = why
+    _, objects, turns = left_by(lambda: task.written_walk(rows))
+    yield Figure("by hand, objects per subject", objects / n, "objects")
+    yield Figure("by hand, gen-2 collections", turns, "collections")
     for name, chart in kinds.items():
         chart.run_sync()
         _, objects, turns = left_by(chart.run_sync)

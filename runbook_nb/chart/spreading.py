@@ -16,6 +16,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._ids import random_id
+from runbook_nb._text import clip
 from runbook_nb.chart.engines import Engine, is_lost
 from runbook_nb.chart.fanout import note_visit
 from runbook_nb.chart.scope import InterruptSignal
@@ -49,6 +50,9 @@ GROWTH: Final = 8
 
 #: Workers that may be lost while nothing has come back yet, before the engine counts as gone.
 HOPELESS: Final = 8
+
+#: Longest reason told of a lost branch, in characters.
+REASON_LENGTH: Final = 300
 
 #: Why a branch has no value when the run ended while it was out.
 OUT_NOTE: Final = "the run was stopped while it was out on a worker"
@@ -464,7 +468,8 @@ class Spread:
         """File a branch that was lost, as one that failed."""
         branches, track = self.branches, Track()
         ref = branches.plan.ref._replace(path="")
-        error = EngineError(f"{lost.reason} ({lost.code})", code=lost.code, where=ref.id)
+        words = clip(" ".join(lost.reason.split()), REASON_LENGTH)  # the code is never cut off
+        error = EngineError(f"{words} ({lost.code})", code=lost.code, where=ref.id)
         self.execution.failed(error, branches.plan, track, ref)
         branches.close(index, track, FAILED)
         if branches.fail_fast and self.ended is None:

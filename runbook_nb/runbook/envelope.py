@@ -413,14 +413,14 @@ class Explanation(Renderable):
         if facts.stage not in groups:  # the run's own decision, outside any fan-out
             return run.walk
         fan = groups[facts.stage].executions[facts.execution]
-        for begun, index, prefix in run.walk.branches():
-            if begun is fan and index == facts.index:
+        for found, prefix in run.walk.fans():
+            if found is fan and fan.shape(facts.index) is not None:
                 return Walk(
                     run.log,
                     name=run.name,
                     structure=run.structure,
                     redactor=run.redactor,
-                    only=(fan, index, prefix),
+                    only=(fan, facts.index, prefix),
                 )
         raise NotCarried(f"there is no path: {self.sentence}", code="not_reached")
 

@@ -173,6 +173,17 @@ def test_a_pool_that_was_shut_down_before_says_so_of_every_branch():
     assert "cannot schedule new futures after shutdown" in run.slots("each")[0].reason
 
 
+def test_a_long_reason_is_cut_and_its_code_is_not():
+    def complain(future: Any) -> None:
+        raise RuntimeError("no room\n  for\tthis " + "and that " * 200)
+
+    run = fan(range(3), double).run_sync(engine=Failing(0, complain))
+    assert words(run) == {"engine_gone": 3}
+    reason = run.slots("each")[0].reason
+    assert "no room for this and that" in reason
+    assert len(reason) < 500
+
+
 def test_a_stop_does_not_wait_for_an_executor_that_never_runs_anything():
     stop = Stop()
     asked = []

@@ -1,0 +1,204 @@
+"""The gates of speed that are counts: the same on every machine, so they hold in every test run."""
+
+import asyncio
+import json
+import zlib
+
+import pytest
+
+import runbook_nb as rb
+from runbook_nb.record.walk_file import write_walk
+from runbook_nb.render import svg
+from runbook_nb.render.html import render_html
+
+N = 2_000
+
+
+@pytest.fixture(scope="module")
+def rows(bench):
+    return bench.task.rows_of(N)
+
+
+@pytest.fixture(scope="module")
+def row_wise(bench, rows):
+    return bench.ours.row_wise_chart(rows)
+
+
+@pytest.fixture(scope="module")
+def batch(bench, rows):
+    return bench.ours.batch_chart(rows, N)
+
+
+def calls(bench, work):
+    work()  # what is made once is made
+    return bench.measure.calls_of(work)
+
+
+# -- time, as calls -----------------------------------------------------------------------------
+
+
+def test_a_subject_judged_row_by_row_takes_few_calls(bench, row_wise):
+    assert calls(bench, row_wise.run_sync) / N <= 60
+
+
+def test_a_subject_judged_as_columns_takes_hardly_any_call(bench, rows):
+    def more(n):
+        return calls(bench, bench.ours.batch_chart(rows[:n], n).run_sync)
+
+    assert (more(N) - more(N // 2)) / (N // 2) <= 10
+
+
+def test_the_envelope_costs_in_proportion_to_what_it_shows(bench, rows):
+    def beside_the_chart(n):
+        chart = bench.ours.row_wise_chart(rows[:n])
+        whole = calls(bench, bench.ours.answers(chart))
+        return whole - calls(bench, chart.run_sync)
+
+    assert beside_the_chart(N) <= 3 * beside_the_chart(N // 4)
+
+
+def test_what_a_subject_costs_does_not_depend_on_how_many_there_are(bench, rows):
+    def each(n):
+        return calls(bench, bench.ours.row_wise_chart(rows[:n]).run_sync) / n
+
+    assert each(N) <= 1.05 * each(N // 4)
+
+
+def test_no_sentence_is_made_where_no_store_files_the_walk(bench, rows, monkeypatch):
+    from runbook_nb.record import rows as maker
+
+    made = []
+    real = maker.Rows.make
+    monkeypatch.setattr(
+        maker.Rows, "make", lambda self, *given: made.append(given) or real(self, *given)
+    )
+    bench.ours.caller(bench.ours.row_wise_chart(rows[:100]))()
+    assert made == []
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def test_the_record_of_a_subject_is_a_few_numbers(row_wise, batch, held_by):
+    assert held_by(row_wise.run_sync()) / N <= 160
+    assert held_by(batch.run_sync()) / N <= 16
+
+
+@pytest.mark.parametrize("kind", ["row_wise", "batch"])
+def test_a_run_disturbs_the_garbage_collector_as_good_as_never(kind, request, left_by, bench, rows):
+    items = [rb.rules.columns.as_columns(rows)[n] for n in range(N)] if kind == "row_wise" else rows
+    make = bench.ours.row_wise_chart if kind == "row_wise" else bench.ours.batch_chart
+    chart = make(items, **({} if kind == "row_wise" else {"n": N}), collecting=False)
+    chart.run_sync()
+    _, objects, turns = left_by(chart.run_sync)
+    assert objects / N <= 0.1
+    assert turns <= 1
+
+
+def test_a_walk_is_filed_in_few_bytes(row_wise, batch):
+    for chart in (row_wise, batch):
+        written = write_walk(chart.run_sync().walk)
+        whole = len(zlib.decompress(written))
+        assert json.loads(zlib.decompress(written))
+        assert whole / N <= 160
+
+
+# -- tasks --------------------------------------------------------------------------------------
+
+
+def test_stages_that_do_not_wait_take_no_task(bench, row_wise):
+    from goals.waiting import tasks_of
+
+    assert tasks_of(row_wise) == 0
+
+
+def test_stages_that_wait_take_as_many_tasks_as_may_wait_at_once(rows):
+    from goals.waiting import BOUND, Waiting, tasks_of, waiting_chart
+
+    stage = Waiting(0)
+    chart = waiting_chart(rows[:400], stage)
+    assert 0 < tasks_of(chart) <= BOUND
+    asyncio.run(chart.run())
+    assert 1 < stage.most <= BOUND
+
+
+# -- what is shown --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def envelopes(bench, rows):
+    made = (bench.ours.caller(bench.ours.row_wise_chart(rows[:n])) for n in (500, N))
+    return [make() for make in made]
+
+
+def test_a_card_is_as_large_for_many_subjects_as_for_few(envelopes):
+    with rb.settings(embed=False, layout="none"):
+        few, many = (render_html(envelope.view()) for envelope in envelopes)
+    assert len(many.encode()) <= 64 * 1024
+    assert abs(many.count("</") - few.count("</")) <= 20
+    assert len(many) - len(few) <= 2_000
+
+
+def test_the_picture_is_as_large_for_many_subjects_as_for_few(envelopes):
+    few, many = (svg.draw(envelope.walk.flowchart().flow).svg for envelope in envelopes)
+    assert few
+    assert len(many.encode()) <= 20 * 1024
+    assert many.count("<text") == few.count("<text")
+
+
+# -- the references, and equality ---------------------------------------------------------------
+
+
+def test_the_walk_by_hand_holds_the_facts_of_the_record(bench, rows):
+    run = bench.ours.row_wise_chart(rows[:200]).run_sync()
+    assert bench.ours.same_facts(run, rows[:200]) > 200 * 8
+
+
+def test_facts_that_differ_are_seen(bench, rows):
+    run = bench.ours.row_wise_chart(rows[:20]).run_sync()
+    other = [{**row, "age_days": row["age_days"] + (n == 7)} for n, row in enumerate(rows[:20])]
+    with pytest.raises(AssertionError, match="the record says"):
+        bench.ours.same_facts(run, other)
+    with pytest.raises(AssertionError, match=r"the record says|facts"):
+        bench.ours.same_facts(run, rows[:19])
+
+
+def test_columns_hold_the_same_decisions_as_rows(bench, rows, row_wise, batch):
+    one = [made.decision for made in row_wise.run_sync().walk.iter_decisions()]
+    other = [made.decision for made in batch.run_sync().walk.iter_decisions()]
+    assert one == other
+    assert len(one) == N
+
+
+def test_every_reference_gives_the_verdicts_of_the_bare_loop(bench, rows):
+    words = bench.task.bare_loop(rows)
+    expected = {word: words.count(word) for word in set(words)}
+    for text in (
+        bench.task.bare_envelope(rows),
+        bench.task.with_evidence(rows)[0],
+        bench.task.written_walk(rows)[0],
+    ):
+        counters = json.loads(text)["counters"]
+        assert {word: counters[word] for word in expected} == expected
+        assert counters["rowsTotal"] == N
+
+
+def test_an_answer_that_counts_wrong_is_seen(bench, rows):
+    envelope = bench.ours.caller(bench.ours.row_wise_chart(rows[:50]))()
+    bench.ours.verify(rows[:50], envelope)
+    with pytest.raises(AssertionError, match="the counts are"):
+        bench.ours.verify(rows[:51], envelope)
+
+
+def test_explaining_a_subject_does_not_go_through_those_before_it(bench, rows):
+    envelope = bench.ours.caller(bench.ours.row_wise_chart(rows))()
+
+    def explain(n):
+        walk = list(envelope.why(f"cluster-{n}").walk())
+        assert len(walk) >= 8
+        return walk
+
+    explain(0)
+    assert bench.measure.calls_of(lambda: explain(N - 2)) <= 1.2 * bench.measure.calls_of(
+        lambda: explain(2)
+    )
