@@ -33,7 +33,7 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         The columns of every row: the subject's, ``verdict``, then the others.
     """
 
-    __slots__ = ("_numbers", "_places", "_subject", "_verdict", "_words", "fan_out", "names")
+    __slots__ = ("_numbers", "_subject", "_verdict", "_words", "fan_out", "names", "places")
 
     def __init__(
         self, fan_out: FanOut, subject: str, columns: Sequence[str], verdict: str = "verdict"
@@ -51,16 +51,16 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         self._words = tuple(words)
         words_of = mapped(numbers, table)
         #: Item of each row; None where row and item have one number.
-        self._places: Sequence[int] | None = None
+        self.places: Sequence[int] | None = None
         if fan_out.status_count(OK) < len(fan_out) or _NONE in table.values():
             kept = [place for place in fan_out.ended_as(OK) if words_of[place] != _NONE]
-            self._places = array("q", kept)
+            self.places = array("q", kept)
             words_of = array(words_of.typecode, map(words_of.__getitem__, kept))
         self._numbers = words_of
 
     def item_of(self, row: int) -> int:
         """Give the index of the item that a row is about."""
-        return row if self._places is None else self._places[row]
+        return row if self.places is None else self.places[row]
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each verdict, in the order they first appear."""
@@ -74,7 +74,7 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         """Give what stands under a name in each row; None where the item has nothing there."""
         if name == self._verdict:
             return list(map(self._words.__getitem__, self._numbers))
-        items, places = self.fan_out.items, self._places
+        items, places = self.fan_out.items, self.places
         if not isinstance(items, Columns):
             return [self._value(item, name) for item in self._own_items()]
         if places is None:
@@ -90,7 +90,7 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
     def _own_items(self) -> Iterator[Any]:
         items = self.fan_out.items
-        return iter(items) if self._places is None else map(items.__getitem__, self._places)
+        return iter(items) if self.places is None else map(items.__getitem__, self.places)
 
     def _value(self, item: Any, name: str) -> Any:
         if isinstance(item, Mapping):

@@ -40,7 +40,7 @@ class SubjectIndex:
     ([1], [])
     """
 
-    __slots__ = ("_bases", "_fans", "_odd", "_places", "_texts")
+    __slots__ = ("_bases", "_built", "_fans", "_odd", "_places", "_texts")
 
     def __init__(self, fans: Iterable[Fan]) -> None:
         self._fans: list[Fan] = [fan for fan in fans if len(fan[0])]
@@ -51,11 +51,16 @@ class SubjectIndex:
         #: Numbers of items whose names no mapping can hold; of others that are no texts.
         self._odd: list[int] = []
         self._texts: dict[str, list[int]] | None = None
+        #: Who asks by positions alone has no name looked up.
+        self._built = False
+
+    def _build(self) -> None:
         total = 0
         for fan, _ in self._fans:
             self._bases.append(total)
             self._add(subjects_of(fan), total)
             total += len(fan)
+        self._built = True
 
     def _add(self, subjects: Sequence[Any], base: int) -> None:
         places = self._places
@@ -85,6 +90,8 @@ class SubjectIndex:
         if subject is MISSING:
             yield from self._all(index, stage)
             return
+        if not self._built:
+            self._build()
         for number in self._numbers(subject):
             at = bisect_right(self._bases, number) - 1
             (fan, prefix), place = self._fans[at], number - self._bases[at]

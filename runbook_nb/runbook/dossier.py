@@ -8,9 +8,10 @@ the run's log; a carried one holds what was written down, and says how much of i
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
@@ -24,9 +25,12 @@ from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.slots import decision_of, reason_of, served_subject, subject_reader
 from runbook_nb.record.structure import Structure
+from runbook_nb.record.tallies import gathered, mapped
 from runbook_nb.rules import Decision, RuleSet
+from runbook_nb.rules.columns import Columns
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import NameIndex
+from runbook_nb.runbook.row_kinds import KindOfRows, column_of
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
 
@@ -421,6 +425,62 @@ class Dossier:
         rows, (group, execution) = self._origin
         place = self.rows.place_of(row) if isinstance(self.rows, WireRows) else row
         return self._facts(group, execution, rows.item_of(place))
+
+    def kinds_of_rows(self) -> tuple[Sequence[int], list[KindOfRows]] | None:
+        """Give the number of each row's kind of branch, and the kinds.
+
+        None where the record does not say which item each row is about.
+        """
+        items = self.items
+        if items is None or self._origin is None:
+            return None
+        collected, (group, execution) = self._origin
+        fan = collected.fan_out
+        shapes = fan.shape_numbers()
+        if not isinstance(items, range):
+            shapes = array("q", map(shapes.__getitem__, items))
+        gathered_rows = gathered(shapes)
+        kinds = []
+        for rows in gathered_rows.values():
+            indices = rows if isinstance(items, range) else array("q", map(items.__getitem__, rows))
+            first = self._facts(group, execution, indices[0])
+            at, decision = self._place_of(fan, indices[0]), first.decision
+            compared: tuple[tuple[str, bool], ...] = ()
+            if isinstance(decision, Decision) and at is not None:
+                compared = tuple((c.key, c.redacted) for c in decision.conditions)
+            kinds.append(
+                KindOfRows(first, rows, compared, partial(column_of, fan, indices, at or 0))
+            )
+        return mapped(shapes, {shape: n for n, shape in enumerate(gathered_rows)}), kinds
+
+    @cached_property
+    def items(self) -> Sequence[int] | None:
+        """The item each row is about; None where the record does not say."""
+        if self._origin is None or self._run is None:
+            return None
+        of_rows, order = self._origin[0].places, getattr(self.rows, "order", None)
+        if of_rows is None:
+            return range(len(self.rows)) if order is None else order
+        return of_rows if order is None else array("q", map(of_rows.__getitem__, order))
+
+    @property
+    def item_columns(self) -> Columns | None:
+        """The columns of the items that `items` are of; None where they are not kept as such."""
+        held = None if self._origin is None else self._origin[0].fan_out.items
+        return held if isinstance(held, Columns) else None
+
+    def _place_of(self, fan: FanOut, index: int) -> int | None:
+        """Say where the values of a branch's decision begin."""
+        shape = fan.shape(index)
+        if shape is None:
+            return None
+        if shape.number not in self._places:
+            self._places[shape.number] = self._configured(fan, shape)
+        place = self._places[shape.number]
+        if place is not None:
+            return place[0]
+        event = facts_of(fan.log, shape).decision
+        return None if event is None else event.at
 
     def _carried_behind(self, row: int) -> SubjectFacts | None:
         if self._items_of_rows is None or row >= len(self._items_of_rows["items"]):

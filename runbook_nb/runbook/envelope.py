@@ -233,16 +233,36 @@ class Envelope(Renderable, FrozenDict):
 
         return explain(self, subject, row)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self, *, typed: bool | None = None) -> pd.DataFrame:
         """Give every verdict row known as a DataFrame, with what decided each.
 
         The added columns are ``decided_by`` (the condition that decided) and ``rule`` (its number
         from 1, or ``default``, ``unreadable``, ``outside``); both are empty where no decision is
         carried.
+
+        Parameters
+        ----------
+        typed : bool, optional
+            Give each column the type of its values instead: verdict, rule and status as
+            categories, whole numbers as such also where some are missing, instants as instants.
+            There is no ``decided_by`` then, for it is a sentence per row; the compared values
+            stand in columns of their own. By default from 10,000 rows on.
+
+        Examples
+        --------
+        >>> from runbook_nb.runbook.triage import triage
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> rows = [{"host": "a", "days": 9}, {"host": "b", "days": None}]
+        >>> envelope = triage(rows, rules, subject="host", source="two rows")
+        >>> [dtype.name for dtype in envelope.to_frame(typed=True).dtypes]
+        ['object', 'category', 'Int64', 'category', 'category']
         """
         from runbook_nb.runbook.explain import verdict_frame
+        from runbook_nb.runbook.frames import LARGE, typed_to_frame
 
-        return verdict_frame(self)
+        wanted = len(self.verdicts) >= LARGE if typed is None else typed
+        return typed_to_frame(self) if wanted else verdict_frame(self)
 
     # -- forms -----------------------------------------------------------------------------
 

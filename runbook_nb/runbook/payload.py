@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Names the form, so that a reader of another version knows better than to guess.
 PAYLOAD_FORMAT: Final = "runbook_nb/envelope/1"
 
+#: Rows and subjects a file carries at most: a reader of it takes 64 MB, and a million take more.
+EXPORTED_SUBJECTS: Final = 100_000
+
 #: Parts of a walk's descriptor that differ from run to run.
 _VOLATILE: Final = ("ref", "recording_ref", "recording_bytes", "columns_ref", "columns_bytes")
 _REF: Final = re.compile(r"\bart_[A-Za-z0-9]{22}\b")
@@ -88,6 +91,9 @@ def envelope_payload(envelope: Envelope, most: int | None = None) -> dict[str, A
 def exported_payload(envelope: Envelope) -> dict[str, Any]:
     """Give the form of an envelope that files carry: all of it, references and call id too.
 
+    Of more rows than `EXPORTED_SUBJECTS` the first are carried, as they are shown, each with its
+    subject; ``carried`` says of how many.
+
     Examples
     --------
     >>> from runbook_nb.runbook.triage import triage
@@ -97,7 +103,11 @@ def exported_payload(envelope: Envelope) -> dict[str, Any]:
     >>> exported_payload(envelope)["envelope"] == envelope.to_dict(dossier=True)
     True
     """
-    whole = envelope.to_dict(dossier=envelope.carries_dossier)
+    many = envelope.carries_dossier and envelope.dossier.subjects_total > EXPORTED_SUBJECTS
+    whole = envelope.to_dict(dossier=envelope.carries_dossier and not many)
+    if many:
+        shown = _in_shown_order(envelope, EXPORTED_SUBJECTS)
+        whole["dossier"] = write_dossier(envelope.dossier, EXPORTED_SUBJECTS, shown)
     carried = _carried(whole["dossier"]) if envelope.carries_dossier else {}
     return {"format": PAYLOAD_FORMAT, "envelope": whole, "carried": carried}
 

@@ -62,6 +62,11 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
                 self._counts = dict(Counter(str(row.get("verdict")) for row in self._rows))
         return dict(self._counts)
 
+    @property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """The held rows as they are kept."""
+        return self._rows
+
     def named(self, subject: Any) -> list[int]:
         """Give the places of the held rows that are about a subject."""
         if self._index is None:

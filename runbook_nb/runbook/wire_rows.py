@@ -51,7 +51,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
         Verdict -> how many rows have it, in the order they first appear.
     """
 
-    __slots__ = ("_counts", "_order", "source")
+    __slots__ = ("_counts", "order", "source")
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
         counts: Mapping[str, int] | None = None,
     ) -> None:
         self.source = source
-        self._order = order
+        self.order = order
         self._counts = dict(counts or {})
 
     def counts(self) -> dict[str, int]:
@@ -69,7 +69,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
 
     def place_of(self, row: int) -> int:
         """Give the place in the source of a row."""
-        return row if self._order is None else self._order[row]
+        return row if self.order is None else self.order[row]
 
     def column(self, name: str) -> Sequence[Any] | None:
         """Give what stands under a name in each row, not converted; None where rows differ.
@@ -80,10 +80,14 @@ class WireRows(Sequence[FrozenDict], Immutable):
         if not is_columnar(source) or name not in source.names:
             return None
         held = without_missing(source.column(name))
-        return held if self._order is None else list(map(held.__getitem__, self._order))
+        if self.order is None:
+            return held
+        if isinstance(held, Held):
+            return held.many(self.order)
+        return list(map(held.__getitem__, self.order))
 
     def __len__(self) -> int:
-        return len(self.source) if self._order is None else len(self._order)
+        return len(self.source) if self.order is None else len(self.order)
 
     @overload
     def __getitem__(self, index: int) -> FrozenDict: ...
@@ -96,7 +100,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
 
     def __iter__(self) -> Iterator[FrozenDict]:
         rows = self.source
-        return map(_converted, rows if self._order is None else map(rows.__getitem__, self._order))
+        return map(_converted, rows if self.order is None else map(rows.__getitem__, self.order))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):

@@ -534,3 +534,28 @@ def test_counting_many_subjects_looks_at_none(calls_of):
         "old": run.fan_outs[0].by_branch["old"],
         "small": run.fan_outs[0].by_branch["small"],
     }
+
+
+def test_one_subject_of_many_is_explained_by_looking_at_that_one(calls_of):
+    def explain(run):
+        def work():
+            part = run.walk.of(index=7)
+            return [row.text for row in part], part.decisions[0].decision.sentence
+
+        return work
+
+    runs = [many(count).run_sync() for count in (20_000, 2_000)]
+    for run in runs:
+        explain(run)()
+    assert explain(runs[0])() == explain(runs[1])()
+    assert calls_of(explain(runs[0])) == calls_of(explain(runs[1]))
+
+
+def test_judging_many_rows_calls_nothing_per_row(calls_of):
+    def judge(count):
+        chart = many(count)
+        chart.run_sync()
+        return lambda: asyncio.run(chart.run())  # in this thread, where calls are counted
+
+    few, more = calls_of(judge(10_000)), calls_of(judge(20_000))
+    assert (more - few) / 10_000 <= 1

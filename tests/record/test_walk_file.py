@@ -134,8 +134,9 @@ def test_pages_of_any_chart_are_those_of_the_live_walk(spec, data):
             live.complete,
         )
     for fan, index, prefix in list(run.walk.branches())[:20]:
-        mine = walk.of(index=index, stage=fan.stage.id) if not prefix else None
-        if mine is not None and sum(f.stage.id == fan.stage.id for f, _ in run.walk.fans()) == 1:
+        # Fan-outs inside others may have the same id, so that the place alone names no branch.
+        if not prefix and sum(f.stage.id == fan.stage.id for f, _ in run.walk.fans()) == 1:
+            mine = walk.of(index=index, stage=fan.stage.id)
             assert mine == run.walk.of(index=index, stage=fan.stage.id)
 
 

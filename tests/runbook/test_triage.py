@@ -15,6 +15,7 @@ import pytest
 
 import runbook_nb as rb
 from runbook_nb.errors import DefinitionError
+from runbook_nb.runbook.payload import exported_payload
 
 AGE = rb.RuleSet(
     "age", "v1", [rb.Rule({"days": {"gt": 7}}, "old", label="over a week")], rb.Default("fresh")
@@ -264,6 +265,15 @@ def test_thousands_of_rows_of_one_name_are_each_explained():
     assert envelope.why(row=8).sentence == "old by rule 1 of age v1: days 8 > 7"
     with pytest.raises(LookupError, match="3000 rows"):
         envelope.why("same")
+
+
+def test_a_file_carries_the_first_of_very_many_and_says_of_how_many(monkeypatch, tmp_path):
+    monkeypatch.setattr("runbook_nb.runbook.payload.EXPORTED_SUBJECTS", 20)
+    envelope = triage([{"host": f"h{n}", "days": n % 9} for n in range(90)], rank=["old"])
+    assert exported_payload(envelope)["carried"] == {"rows": [20, 90], "subjects": [20, 90]}
+    copy = rb.Envelope.from_notebook(envelope.to_notebook(tmp_path / "a.ipynb"))
+    assert (copy.verdicts.total, copy.verdicts.complete) == (90, False)
+    assert copy.why(row=3).sentence == envelope.why(row=3).sentence
 
 
 def test_inside_a_running_loop():
