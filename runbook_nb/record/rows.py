@@ -225,6 +225,23 @@ class Rows:
             else:
                 yield piece
 
+    def control(self, most: int) -> int:
+        """Count the rows that are no reads or writes, up to one more than ``most``."""
+        found = 0
+        inside: dict[int, int] = {}  # of a branch, by its shape
+        for piece in self._pieces(0):
+            if not isinstance(piece, Block):
+                found += piece.type != "step"
+            else:
+                shape = id(piece.facts)
+                if shape not in inside:
+                    rows = self._entries_of(*piece[:3])
+                    inside[shape] = sum(entry.type != "step" for entry in rows)
+                found += inside[shape]
+            if found > most:
+                return most + 1
+        return found
+
     def made(self, start: int, n: int) -> list[WalkRow]:
         """Make ``n`` rows from a position on."""
         rows: list[WalkRow] = []

@@ -184,10 +184,8 @@ class Walk(Sequence[WalkRow], Renderable):
             rows = () if counters_only else tuple(self)
             return ProjectedWalk(rows, "full", total, total, True)
         if counters_only:
-            counted = sum(
-                1 for _ in islice((e for e in self.entries() if e.type != "step"), cap + 1)
-            )
-            return ProjectedWalk((), "control-flow", min(counted, cap), total, False, counted > cap)
+            found = self._rows.control(cap)
+            return ProjectedWalk((), "control-flow", min(found, cap), total, False, found > cap)
         control, conditions = 0, 0
         # Once all decisions there are have been met, no row after them is wanted.
         enough = min(cap, self._rows.conditions(cap))
