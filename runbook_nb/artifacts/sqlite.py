@@ -407,7 +407,7 @@ def _path(path: Any) -> Path:
         read = Path(path)
     except TypeError:
         read = None
-    if read is None or str(path) == ":memory:" or not read.name:
+    if read is None or str(path) == ":memory:" or not read.name or not _can_name(read):
         raise ArtifactError(
             f"a store cannot be kept in {path!r:.80}",
             code="store_unavailable",
@@ -415,6 +415,14 @@ def _path(path: Any) -> Path:
             fix="give the path of a file; InMemoryArtifacts() is the store without one",
         )
     return read.absolute()
+
+
+def _can_name(path: Path) -> bool:
+    """Say whether a path can name a file: one of a NUL or a lone surrogate cannot."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -155,7 +155,10 @@ def typed_series(column: Held, index: Any = None) -> Any:
         except (TypeError, ValueError):  # values that cannot be categories
             pass
     values = [None if value is MISSING else value for value in column.whole()]
-    return pd.Series(_typed_values(values), index=index)
+    typed = _typed_values(values)
+    # Objects stay objects: pandas would make texts of them, and not every text can be spelt.
+    held: Any = object if typed.dtype == object else typed.dtype
+    return pd.Series(typed, index=index, dtype=held)
 
 
 def _typed_array(vector: Vector) -> Any:

@@ -431,7 +431,7 @@ def test_a_damaged_file_is_said_to_be_one(path):
     assert caught.value.code == "not_a_store"
 
 
-@pytest.mark.parametrize("wrong", [":memory:", "", None, 5, b"x.sqlite", "/"])
+@pytest.mark.parametrize("wrong", [":memory:", "", None, 5, b"x.sqlite", "/", "a\0b", "a\ud900b"])
 def test_a_path_that_is_none_is_refused(wrong):
     with pytest.raises(ArtifactError, match="cannot be kept in") as caught:
         SqliteArtifacts(wrong)

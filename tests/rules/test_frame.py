@@ -237,3 +237,11 @@ def test_judged_travels(frame):
     copy = pickle.loads(pickle.dumps(judged))  # noqa: S301 - ours
     assert list(copy) == list(judged)
     assert copy.counts() == judged.counts()
+
+
+@pytest.mark.parametrize(
+    "source", [{"x": ["a", "\ud800"]}, [{"x": "a"}, {"x": "\ud800"}]], ids=["columns", "rows"]
+)
+def test_texts_no_file_can_spell_stand_in_the_frame_as_they_are(source):
+    rules = RuleSet("r", "1", [Rule({"x": {"eq": "a"}}, then="old")], default="new")
+    assert judge_frame(source, rules).to_frame()["x"].tolist() == ["a", "\ud800"]
