@@ -84,8 +84,8 @@ bench: $(BENCH) ## measure the goals of speed; a missed gate is an error
 bench-peers: $(BENCH) $(VIEWER) ## measure against other libraries; needs node and npm
 	@"$(BENCH_VENV)/bin/python" benchmarks/run.py --peers $(MEASURE)
 
-bench-docs: ## write the figures of the last measurements into the documentation
-	@"$(PYTHON)" benchmarks/write_docs.py $(RESULTS)
+bench-docs: $(BENCH) ## write the figures of the last measurements into the documentation
+	@"$(BENCH_VENV)/bin/python" benchmarks/write_docs.py $(RESULTS)
 
 docs: $(DOCS) ## build the documentation into docs/_build/html
 	@"$(BIN)/python" -m sphinx -q -E -W -b html docs docs/_build/html $(ARGS)
