@@ -70,7 +70,7 @@ class _Told:
 
     def __init__(self, walk: Walk) -> None:
         self.walk = walk
-        self.overlay = walk.overlay
+        self.overlay = walk.raw_overlay
         self.teller = Teller(walk.structure, self.overlay)
         self.names = {node.key: show(node.name) for node in walk.structure.nodes}
 

@@ -100,8 +100,8 @@ class Walk(Sequence[WalkRow], Renderable):
         return self._rows.only
 
     @property
-    def overlay(self) -> Overlay:
-        """What the run did to its structure; counted when first asked for. Not to be changed."""
+    def raw_overlay(self) -> Overlay:
+        """What the run did to its structure, unserved; counted when first asked for."""
         if self._overlay is None:
             self._overlay = overlay_of(self._log, self._redactor, self.only)
         return self._overlay

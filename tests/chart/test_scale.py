@@ -381,17 +381,16 @@ def test_what_is_asked_of_a_long_run_first_does_not_go_through_its_log_step_by_s
 
 
 def test_the_first_line_of_a_run_is_told_without_drawing_the_run(monkeypatch):
-    from runbook_nb.record import outline
+    from runbook_nb.record import walk
 
     def drawn(*_):
         raise AssertionError("the first line needs no picture")
 
     for run in (chain(3).run_sync(), fan(3).run_sync()):
-        whole = str(run)
         with monkeypatch.context() as patched:
-            patched.setattr(outline, "overlay_of", drawn)
+            patched.setattr(walk, "overlay_of", drawn)
             first = repr(run)
-        assert first.strip("<>") in whole
+        assert first.strip("<>") in str(run)
         assert "cannot be shown" not in first
 
 
