@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -31,3 +32,25 @@ def _calls_of(work: Callable[[], Any]) -> int:
 def calls_of() -> Callable[[Callable[[], Any]], int]:
     """Give what counts the calls of a piece of work; tests never look at a clock."""
     return _calls_of
+
+
+@pytest.fixture
+def left_by():
+    """Give what counts the tracked objects that a piece of work leaves, and full collections.
+
+    Others in this process make objects meanwhile (the loop of a cluster, say), so the least of
+    some counts is taken.
+    """
+
+    def count(work):
+        found = []
+        for _ in range(5):
+            gc.collect()
+            before, turns = len(gc.get_objects()), gc.get_stats()[2]["collections"]
+            kept = work()
+            turns = gc.get_stats()[2]["collections"] - turns
+            gc.collect()
+            found.append((len(gc.get_objects()) - before, turns))
+        return kept, *min(found)
+
+    return count

@@ -42,7 +42,7 @@ def rules() -> rb.RuleSet:
     Examples
     --------
     >>> rules().title, rules().branches
-    ('arrival-delay us-15', ('never-departed', 'no-arrival', 'late', 'on-time', 'declined'))
+    ('arrival-delay us-15', ('on-time', 'never-departed', 'no-arrival', 'late', 'declined'))
     """
     return rb.RuleSet(
         "arrival-delay",

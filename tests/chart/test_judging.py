@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import re
 import sys
@@ -497,25 +496,15 @@ def many(count: int):
     return each(flow_chart("c"), "judged", columns, rules, cap=count).build()
 
 
-def test_a_subject_costs_a_byte_and_no_object():
-    chart = many(50_000)
-    chart.run_sync()
-    gc.collect()
-    before = len(gc.get_objects())
-    run = chart.run_sync()
-    gc.collect()
-    tracked = len(gc.get_objects()) - before
+def test_a_subject_costs_a_byte_and_no_object(left_by):
+    many(10).run_sync()  # what is made once is made
+    run, tracked, _ = left_by(many(50_000).run_sync)
     (fan,) = run.log.fan_outs()
     kept = [fan.numbers, fan.statuses, fan.shapes, fan.offsets, fan.values, fan.kinds]
     assert sum(map(sys.getsizeof, kept)) / 50_000 < 1.1
     assert tracked / 50_000 < 0.02  # nearly all of them are the run's own
-    small = many(5_000)
-    small.run_sync()
-    gc.collect()
-    before = len(gc.get_objects())
-    few = small.run_sync()
-    gc.collect()
-    assert abs(tracked - (len(gc.get_objects()) - before)) <= 50
+    few, fewer, _ = left_by(many(5_000).run_sync)
+    assert abs(tracked - fewer) <= 50
     assert few.status == "ok"
 
 

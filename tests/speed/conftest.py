@@ -1,6 +1,5 @@
 """The task of the benchmarks, small: what it costs is counted here, never timed."""
 
-import gc
 import sys
 from array import array
 from pathlib import Path
@@ -24,21 +23,6 @@ def bench():
     finally:
         sys.path[:] = before
     return type("Modules", (), modules)
-
-
-@pytest.fixture
-def left_by():
-    """Give what counts the tracked objects that a piece of work leaves, and full collections."""
-
-    def count(work):
-        gc.collect()
-        before, turns = len(gc.get_objects()), gc.get_stats()[2]["collections"]
-        kept = work()
-        turns = gc.get_stats()[2]["collections"] - turns
-        gc.collect()
-        return kept, len(gc.get_objects()) - before, turns
-
-    return count
 
 
 @pytest.fixture
