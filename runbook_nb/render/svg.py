@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
-from typing import Final
+from typing import Final, TypeVar
 
 from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb._view import Flow, Graph
@@ -100,6 +100,20 @@ def draw(flow: Flow) -> Drawing:
 def _drawn(flow: Flow, whole: Graph) -> Drawing:
     if settings.layout == "none":  # which can be said without writing the chart down
         return Drawing(alt=_alt(flow), note=lay_out("").note)
+    # Folding and writing the chart down costs more than finding what came of it the last time.
+    key = (whole, _alt(flow), settings.theme, settings.layout)
+    with _lock:
+        if (known := _drawings.get(key)) is not None:
+            _drawings.move_to_end(key)
+            return known
+    drawing = _narrowest(flow, whole)
+    if drawing.svg is not None:
+        with _lock:
+            _keep(_drawings, key, drawing)
+    return drawing
+
+
+def _narrowest(flow: Flow, whole: Graph) -> Drawing:
     graph, folded = fold(whole)
     drawing, said = Drawing(), ""
     for turned, look, left_out in _looks(graph):
@@ -132,8 +146,18 @@ def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
         yield graph, replace(narrow, numbered=True), "numbered edges are told in the list, in order"
 
 
+#: Pictures by what they were laid out from, and the drawings of whole charts.
 _kept: OrderedDict[tuple[str, str, str], Drawing] = OrderedDict()
+_drawings: OrderedDict[tuple[Graph, str, str, str], Drawing] = OrderedDict()
 _lock = threading.Lock()
+
+_Key = TypeVar("_Key")
+
+
+def _keep(kept: OrderedDict[_Key, Drawing], key: _Key, drawing: Drawing) -> None:
+    kept[key] = drawing
+    while len(kept) > KEPT:
+        kept.popitem(last=False)
 
 
 def picture_of(dot: str, alt: str) -> Drawing:
@@ -164,9 +188,7 @@ def picture_of(dot: str, alt: str) -> Drawing:
         drawing = _painted(laid.svg, alt, f"rb-{content[:8]}", laid.note)
     if laid.tried:  # what is only missing may be installed later
         with _lock:
-            _kept[key] = drawing
-            while len(_kept) > KEPT:
-                _kept.popitem(last=False)
+            _keep(_kept, key, drawing)
     return drawing
 
 

@@ -1,0 +1,49 @@
+"""A chart that was drawn is found again without being folded or written down."""
+
+from __future__ import annotations
+
+from runbook_nb._view import Flow, Graph, GraphNode
+from runbook_nb.render import svg
+from runbook_nb.settings import settings
+
+
+def flow_of(title):
+    return Flow(lines=(), graph=Graph(nodes=(GraphNode(key="a", title=title),)))
+
+
+def drawn(flow):
+    with settings(layout="pure"):
+        return svg.draw(flow)
+
+
+def test_the_same_chart_is_drawn_once(monkeypatch):
+    first = drawn(flow_of("Only here"))
+    assert first.svg is not None
+    monkeypatch.setattr(svg, "fold", lambda graph: (_ for _ in ()).throw(AssertionError(graph)))
+    assert drawn(flow_of("Only here")) is first
+
+
+def test_another_chart_or_theme_is_drawn_anew():
+    first = drawn(flow_of("One of two"))
+    assert "One of two" in first.svg
+    assert "The other" in drawn(flow_of("The other")).svg
+    with settings(theme="dark"):
+        dark = drawn(flow_of("One of two"))
+    assert dark.svg != first.svg
+    assert drawn(flow_of("One of two")) == first
+
+
+def test_what_could_not_be_drawn_is_tried_again(monkeypatch):
+    from runbook_nb.render.layouts import Laid
+
+    flow = flow_of("Not at first")
+    with monkeypatch.context() as patched:
+        patched.setattr(svg, "lay_out", lambda dot: Laid(svg=None, note="no engine", tried=False))
+        assert drawn(flow).svg is None
+    assert drawn(flow).svg is not None
+
+
+def test_few_drawings_are_kept():
+    for number in range(svg.KEPT + 5):
+        drawn(flow_of(f"chart {number}"))
+    assert len(svg._drawings) <= svg.KEPT
