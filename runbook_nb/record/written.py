@@ -17,6 +17,7 @@ from runbook_nb._json import WireReport
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
+from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import Code, FanOut, Log, StageRef, Track
 from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log_with
@@ -355,6 +356,10 @@ class LogWriter:
             if number is not None and self._values.by_reference(value):
                 return "$slots", number
             return "", list(value)  # of another run, or with more hidden than the log hides
+        if isinstance(value, Columns):
+            return "", FrozenList(value)
+        if isinstance(value, VerdictRows):
+            return "", list(value)
         if isinstance(value, Slot):
             parts = (value.index, value.item, value.status, value.value)
             return "$slot", [*parts, value.reason, value.sentence, value.branch]

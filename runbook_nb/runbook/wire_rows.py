@@ -251,13 +251,10 @@ def _ranked(
             for word in ranked:
                 joined.extend(array("q", entries.rows_of(word)))
             return joined
-    if is_columnar(entries):
-        held = entries.column("verdict")
-        ranks = [place_of(to_wire(word)) for word in held]
-    else:
-        ranks = [
-            place_of(to_wire(entry["verdict"])) if isinstance(entry, Mapping) else 0
-            for entry in entries
-        ]
     places = range(len(entries)) if order is None else order
-    return array("q", sorted(places, key=ranks.__getitem__))
+    held = entries.column("verdict") if is_columnar(entries) else None
+    ranks = [
+        place_of(to_wire(entries[place]["verdict"] if held is None else held[place]))
+        for place in places  # what is no row has no verdict to ask for
+    ]
+    return array("q", map(places.__getitem__, sorted(range(len(places)), key=ranks.__getitem__)))
