@@ -49,7 +49,7 @@ def _columns_of(
     envelope: Envelope, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, Sequence[Any], Sequence[int] | None]]:
     """Yield each column with the places of it that are the rows; None for all of them."""
-    if not isinstance(rows, WireRows) or not is_columnar(rows.source):
+    if _hides(envelope) or not isinstance(rows, WireRows) or not is_columnar(rows.source):
         for name in dict.fromkeys(key for row in rows for key in row):
             yield name, [row.get(name) for row in rows], None
         return
@@ -61,6 +61,11 @@ def _columns_of(
         else:
             column = rows.column(name)
             yield name, [] if column is None else column, None
+
+
+def _hides(envelope: Envelope) -> bool:
+    """Say whether a policy may hide something: then what is shown is taken from served rows."""
+    return envelope.carries_dossier and envelope.dossier.redactor.active
 
 
 def words_of(column: Sequence[Any], order: Sequence[str] = ()) -> Any:
@@ -195,6 +200,7 @@ def _decided(envelope: Envelope) -> Iterator[tuple[str, Any]]:
         yield "status", words_of([None if one is None else one.status for one in facts])
         return
     numbers, kinds = found
+    redactor = envelope.dossier.redactor
     yield "rule", numbered(numbers, [rule_word(kind.first) for kind in kinds])
     yield "status", numbered(numbers, [kind.first.status for kind in kinds])
     keys = dict.fromkeys(key for kind in kinds for key, hides in kind.compared if not hides)
@@ -210,6 +216,8 @@ def _decided(envelope: Envelope) -> Iterator[tuple[str, Any]]:
             place = next((at for at, (one, _) in enumerate(kind.compared) if one == key), None)
             if place is not None:
                 read = kind.column(place)
+                if redactor.active:
+                    read = [redactor.value(key, value) for value in read]
                 for row, value in zip(kind.rows, read, strict=True):
                     values[row] = value
         yield key, typed(values)

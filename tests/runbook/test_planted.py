@@ -24,6 +24,8 @@ import pytest
 
 import runbook_nb as rb
 from runbook_nb.render.embed import read_embedded
+from runbook_nb.rules.columns import as_columns
+from runbook_nb.rules.frame import judge_frame
 from runbook_nb.testing import forms_of, reproducible
 
 SECRET = "hunter-2-hunter"
@@ -510,6 +512,63 @@ def in_failed_branch(redact):
     return asked(redact, procedure=procedure)
 
 
+def collected(redact: Any, rows: Any, write: Any, rules: Any = RULES) -> Any:
+    """Ask a runbook that judges rows at once and writes its verdicts as columns."""
+
+    def procedure(tools):
+        return (
+            rb.flow_chart("c", lambda s: s.set("rows", rows), id="a")
+            .add_judge_each(
+                "Judge",
+                id="judge",
+                items=lambda s: s["rows"],
+                rules=rules,
+                into="out",
+                subject="host",
+                max_branches=len(rows),
+            )
+            .add_function("Write", lambda s: s.set("verdicts", write(s)), id="write")
+            .build()
+        )
+
+    options = {"rules": rules, "result_kind": "verdict/x", "verdicts": {"decider": "Verdict"}}
+    return asked(redact, procedure=procedure, **options)
+
+
+TOLD = ("json", "dossier", "text", "why", "html", "page", "notebook", "frame", "typed", "copies")
+
+
+@place(*TOLD, "recording", "kept", "run", by=(TOKEN,))
+def in_column_of_collected_verdicts(redact):
+    rows = [{**row, "token": SECRET} for row in ROWS]
+    return collected(redact, rows, lambda s: s["out"].verdict_rows("token"))
+
+
+@place(*TOLD, "subjects", "recording", "kept", by=({"keys": ["host"]},))
+def in_subject_of_collected_verdicts(redact):
+    rows = [{"host": SECRET, "days": 9}, {"host": "b", "days": 1}]
+    return collected(redact, rows, lambda s: s["out"].verdict_rows("days"))
+
+
+@place("dossier", "why", "typed", by=({"keys": ["word"]},))
+def in_compared_value_of_collected_verdicts(redact):
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"word": {"ne": "x"}}, "old")], "fresh")
+    rows = [{"host": "a", "word": SECRET}, {"host": "b", "word": "x"}]
+    return collected(redact, rows, lambda s: s["out"].verdict_rows(), rules)
+
+
+@place("json", "text", "html", "page", "notebook", "frame", "typed", by=(TOKEN,))
+def in_verdicts_written_as_columns(redact):
+    held = as_columns({"host": ["a", "b"], "verdict": ["old", "fresh"], "token": [SECRET, "x"]})
+    return collected(redact, ROWS, lambda s: held)
+
+
+@place("json", "text", "html", "page", "notebook", "frame", "typed", by=({"keys": ["verdict"]},))
+def in_word_of_verdicts_written_as_columns(redact):
+    held = as_columns({"host": ["a", "b"], "verdict": [f"old {SECRET}", "fresh"]})
+    return collected(redact, ROWS, lambda s: held)
+
+
 @place("answer", "kept", by=(TOKEN,))
 def in_answer_of_a_flowchart_tool(redact):
     chart = rb.flow_chart("c", lambda s: s.set("token", SECRET), id="a").build()
@@ -588,6 +647,12 @@ def run_of(asked: Any) -> Any:
     return asked.box.last_run
 
 
+def typed_text(frame: Any) -> str:
+    """Write a frame with what it holds beside its cells: the words of its categories."""
+    words = [list(held.cat.categories) for _, held in frame.items() if held.dtype == "category"]
+    return f"{frame.to_csv()} {frame.dtypes} {words}"
+
+
 ENVELOPE: dict[str, Callable[[Any], Any]] = {
     "json": lambda e: [e.to_json(), json.dumps(e.to_dict()), json.dumps(e)],
     "dossier": lambda e: [e.to_json(dossier=True), json.dumps(e.dossier.to_dict(1))],
@@ -596,6 +661,7 @@ ENVELOPE: dict[str, Callable[[Any], Any]] = {
     "page": lambda e: exported(e.to_html, "x.html"),
     "notebook": lambda e: exported(e.to_notebook, "x.ipynb"),
     "frame": lambda e: [e.to_frame().to_csv(), e.verdicts.to_frame().to_csv()],
+    "typed": lambda e: [typed_text(e.to_frame(typed=True))],
     "meanings": lambda e: [json.dumps(dict(e.meanings))],
     "why": whys,
     "rules": lambda e: [text for rules in e.dossier.rule_sets for _, text in forms_of(rules)],
@@ -670,3 +736,16 @@ def test_a_secret_that_a_policy_names_is_in_no_outlet(name, policy):
         outlet: found[:1] for outlet in OUTLETS if (found := found_in(outlet, ran(name, policy)))
     }
     assert leaks == {}
+
+
+@pytest.mark.parametrize("outlet", ["judge_frame", "triage"])
+def test_frames_of_judged_rows_show_what_no_policy_hides(outlet):
+    """`judge_frame` takes no policy: its owner looks at his own rows; an answer's frame has one."""
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"word": {"ne": "x"}}, "old")], "fresh")
+    rows = [{"host": "a", "word": SECRET}]
+    if outlet == "judge_frame":
+        assert SECRET in judge_frame(rows, rules).to_frame().to_csv()
+        return
+    for policy in (VALUES, {"keys": ["word"]}):
+        assert SECRET not in typed_text(judged(policy, rows, rules).envelope.to_frame(typed=True))
+    assert SECRET in typed_text(judged(None, rows, rules).envelope.to_frame(typed=True))
