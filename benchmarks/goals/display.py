@@ -41,6 +41,7 @@ def envelopes(plan: Plan) -> Iterator[tuple[int, rb.Envelope]]:
 
 def anew(flow: Any) -> Any:
     svg._kept.clear()
+    svg._drawings.clear()
     return svg.draw(flow)
 
 
