@@ -207,3 +207,26 @@ __all__ = [
     "subject_chart",
     "verify",
 ]
+
+
+def chart_loading(rows: Any, stage: Any, *, max_concurrency: int) -> rb.Chart:
+    """Make the task's chart without its collecting stage, with a loading stage of one's own."""
+    decider = rb.flow_chart("subject", stage, id="load").add_decider(
+        "Posture", rules=POSTURE, id="posture"
+    )
+    for word in POSTURE.branches:
+        decider = decider.branch(word, lambda scope, word=word: scope.set("verdict", word))
+    return (
+        rb.flow_chart("triage", lambda scope: None, id="start")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda scope: rows,
+            branch=decider.end().build(),
+            max_branches=len(rows),
+            max_concurrency=max_concurrency,
+            into="results",
+            subject="subject",
+        )
+        .build()
+    )

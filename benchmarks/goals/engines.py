@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterator
 from time import perf_counter
@@ -12,8 +11,6 @@ import ours
 import task
 from goal import Figure, NotMeasured, Plan, goal
 from measure import interleaved, median, ratio
-
-import runbook_nb as rb
 
 SECONDS = 0.005
 SUBJECTS = 400
@@ -30,38 +27,14 @@ def computing(scope: Any) -> None:
     scope.update(scope.args["item"])
 
 
-def computing_chart(rows: task.Rows) -> rb.Chart:
-    decider = rb.flow_chart("subject", computing, id="load").add_decider(
-        "Posture", rules=ours.POSTURE, id="posture"
-    )
-    for word in ours.POSTURE.branches:
-        decider = decider.branch(word, lambda scope, word=word: scope.set("verdict", word))
-    return (
-        rb.flow_chart("triage", lambda scope: None, id="start")
-        .add_parallel_for_each(
-            "Each",
-            id="each",
-            items=lambda scope: rows,
-            branch=decider.end().build(),
-            max_branches=len(rows),
-            max_concurrency=64,
-            into="results",
-            subject="subject",
-        )
-        .build()
-    )
-
-
 @goal(29, "Dask, 2 worker processes, branches that compute for 5 ms", "the same in place")
 def on_dask(plan: Plan) -> Iterator[Figure]:
-    if "engine" not in inspect.signature(rb.Chart.run_sync).parameters:
-        raise NotMeasured("charts take no engine yet")
     try:
         from distributed import Client, LocalCluster
     except ImportError as missing:
         raise NotMeasured("distributed is not installed") from missing
     rows = task.rows_of(100 if plan.quick else SUBJECTS)
-    chart = computing_chart(rows)
+    chart = ours.chart_loading(rows, computing, max_concurrency=64)
     warnings.simplefilter("ignore")
     with (
         LocalCluster(

@@ -30,28 +30,6 @@ class Waiting:
         scope.update(scope.args["item"])
 
 
-def waiting_chart(rows: task.Rows, stage: Any) -> rb.Chart:
-    decider = rb.flow_chart("subject", stage, id="load").add_decider(
-        "Posture", rules=ours.POSTURE, id="posture"
-    )
-    for word in ours.POSTURE.branches:
-        decider = decider.branch(word, lambda scope, word=word: scope.set("verdict", word))
-    return (
-        rb.flow_chart("triage", lambda scope: None, id="start")
-        .add_parallel_for_each(
-            "Each",
-            id="each",
-            items=lambda scope: rows,
-            branch=decider.end().build(),
-            max_branches=len(rows),
-            max_concurrency=BOUND,
-            into="results",
-            subject="subject",
-        )
-        .build()
-    )
-
-
 async def by_hand(rows: task.Rows, seconds: float) -> None:
     """Wait for every row with as many workers as the bound allows: the floor of asyncio."""
     left = iter(rows)
@@ -76,7 +54,7 @@ def waiting(plan: Plan) -> Iterator[Figure]:
     rows = task.rows_of(n)
     for seconds, rounds in ((0.005, 15), (0.05, 5)):
         stage = Waiting(seconds)
-        chart = waiting_chart(rows, stage)
+        chart = ours.chart_loading(rows, stage, max_concurrency=BOUND)
         asyncio.run(chart.run())
         ideal = n / BOUND * seconds
         ours_times, hand_times = [], []
@@ -117,5 +95,5 @@ def tasks(plan: Plan) -> Iterator[Figure]:
     rows = task.rows_of(1_000)
     sync = ours.row_wise_chart(rows)
     yield Figure("sync stages, 1,000 subjects", tasks_of(sync), "tasks", 0, 0)
-    waiting = waiting_chart(rows, Waiting(0))
+    waiting = ours.chart_loading(rows, Waiting(0), max_concurrency=BOUND)
     yield Figure("async stages, 1,000 subjects", tasks_of(waiting), "tasks", BOUND, BOUND)
