@@ -209,7 +209,7 @@ __all__ = [
 ]
 
 
-def chart_loading(rows: Any, stage: Any, *, max_concurrency: int) -> rb.Chart:
+def chart_loading(rows: Rows, stage: Any, *, max_concurrency: int) -> rb.Chart:
     """Make the task's chart without its collecting stage, with a loading stage of one's own."""
     decider = rb.flow_chart("subject", stage, id="load").add_decider(
         "Posture", rules=POSTURE, id="posture"
