@@ -113,10 +113,10 @@ def test_stages_that_do_not_wait_take_no_task(bench, row_wise):
 
 
 def test_stages_that_wait_take_as_many_tasks_as_may_wait_at_once(rows):
-    from goals.waiting import BOUND, Waiting, tasks_of, waiting_chart
+    from goals.waiting import BOUND, Waiting, tasks_of
 
     stage = Waiting(0)
-    chart = waiting_chart(rows[:400], stage)
+    chart = bench.ours.chart_loading(rows[:400], stage, max_concurrency=BOUND)
     assert 0 < tasks_of(chart) <= BOUND
     asyncio.run(chart.run())
     assert 1 < stage.most <= BOUND
