@@ -112,7 +112,7 @@ def test_stages_that_do_not_wait_take_no_task(bench, row_wise):
     assert tasks_of(row_wise) == 0
 
 
-def test_stages_that_wait_take_as_many_tasks_as_may_wait_at_once(rows):
+def test_stages_that_wait_take_as_many_tasks_as_may_wait_at_once(bench, rows):
     from goals.waiting import BOUND, Waiting, tasks_of
 
     stage = Waiting(0)
