@@ -28,6 +28,9 @@ Part = Literal["rule", "default", "unreadable", "outside"]
 #: The operators whose limit can be raised or lowered.
 ORDERING: Final = ("gt", "gte", "lt", "lte")
 
+#: The fields that are only spoken.
+_SPOKEN: Final = ("label", "unit", "what", "why")
+
 #: So many elements of a list are named when some come in or go.
 _NAMED: Final = 3
 
@@ -104,11 +107,26 @@ class RuleChange(Immutable):
         return self.kind == "same"
 
     @property
+    def decides(self) -> bool:
+        """Whether it can change a verdict: a sentence or a unit that differs cannot."""
+        if self.kind != "changed":
+            return not self.is_same
+        return any(field.field not in _SPOKEN for field in self.fields)
+
+    @property
     def words(self) -> str:
         """Say what differs: ``rule 3 limit raised, 7 -> 14``."""
         if self.kind != "changed":
             return f"{self.name} {self.kind}"
         return f"{self.name} {'; '.join(field.words for field in self.fields)}"
+
+    @property
+    def cause(self) -> str:
+        """Say what of it can change a verdict, leaving out what is only spoken."""
+        if self.kind != "changed":
+            return self.words
+        told = [field.words for field in self.fields if field.field not in _SPOKEN]
+        return f"{self.name} {'; '.join(told)}"
 
     @property
     def short(self) -> str:
@@ -176,6 +194,10 @@ def _keys(rule: Rule) -> Any:
     return tuple(sorted(rule.when)) if isinstance(rule.when, Mapping) else None
 
 
+def _first_key(rule: Rule) -> Any:
+    return next(iter(rule.when)) if isinstance(rule.when, Mapping) else None
+
+
 def _unit_key(rule: Rule) -> str:
     return encode(dict(rule.unit) if isinstance(rule.unit, Mapping) else rule.unit)
 
@@ -189,6 +211,7 @@ _RULE_TIES: Final[tuple[Callable[[Rule], Any], ...]] = (
     _when_key,
     _shape,
     _keys,
+    lambda rule: (_first_key(rule), rule.then),
 )
 _OUTSIDE_TIES: Final[tuple[Callable[[Outside], Any], ...]] = (
     lambda entry: (encode(write_when(entry.where)), entry.what, entry.why),

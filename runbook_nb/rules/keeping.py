@@ -81,8 +81,8 @@ def check_version(rules: RuleSet, earlier: Iterable[RuleSet]) -> RuleSet:
     >>> check_version(new, [old])
     Traceback (most recent call last):
       ...
-    runbook_nb.errors.RuleError: r v1 is already the version of other content: rule 1 limit raised, 7
-    -> 14; keep the change under another version, 'v2'
+    runbook_nb.errors.RuleError: r v1 is already the version of other content: rule 1 limit raised,
+    7 -> 14; keep the change under another version, 'v2'
     """
     for one in earlier:
         if has_other_content(rules, one):

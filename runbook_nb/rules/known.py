@@ -28,10 +28,13 @@ class Known(NamedTuple):
         The keys whose values are known; None when all are, also those a row does not have.
     hidden : frozenset of str
         Keys whose values a policy hides.
+    unsure : frozenset of str
+        Keys of which it is not recorded what they held.
     """
 
     keys: frozenset[str] | None = None
     hidden: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
 
     def lacks(self, key: str) -> Literal["hidden", "not_recorded"] | None:
         """Say why the value of a key is not known; None when it is.
@@ -41,14 +44,17 @@ class Known(NamedTuple):
         >>> Known(frozenset({"age"})).lacks("tier"), Known(None, frozenset({"pin"})).lacks("pin")
         ('not_recorded', 'hidden')
         """
-        if key in self.hidden or key.partition(".")[0] in self.hidden:
+        names = {key, key.partition(".")[0]}
+        if not names.isdisjoint(self.hidden):
             return "hidden"
+        if not names.isdisjoint(self.unsure):
+            return "not_recorded"
         return None if self.keys is None or key in self.keys else "not_recorded"
 
     @property
     def is_whole(self) -> bool:
         """Whether everything is known."""
-        return self.keys is None and not self.hidden
+        return self.keys is None and not self.hidden and not self.unsure
 
 
 class KnownFacts(Immutable):
@@ -127,7 +133,8 @@ class Gap(NamedTuple):
         keys = " and ".join(map(visible, self.keys))
         if self.kind == "refused":
             return f"{who} could not be read" + (f", {keys}" if keys else "")
-        why = "is hidden" if self.kind == "hidden" else "was not recorded"
+        verb = ("are", "were") if len(self.keys) > 1 else ("is", "was")
+        why = f"{verb[0]} hidden" if self.kind == "hidden" else f"{verb[1]} not recorded"
         return f"{who} needs {keys or 'what its function may read'}, which {why}"
 
 
@@ -239,7 +246,7 @@ def _gap(path: DecisionPath, tried: Tried, known: Known) -> Gap | None:
     place = None if tried.outside else tried.position
     when = when_of(path.rules, tried)
     if not isinstance(when, Mapping):
-        return Gap("hidden" if known.keys is None else "not_recorded", place, ())
+        return Gap("hidden" if known.hidden else "not_recorded", place, ())
     keys = [key for key, ops in when.items() for _ in ops]
     lacking = [known.lacks(key) for key in keys]
     if any(
