@@ -119,6 +119,29 @@ class RuleSet(Renderable, Immutable):
         made._fill("", "", checks.Report(), rules, (default, unreadable, ()))
         return made
 
+    @classmethod
+    def drafted(  # noqa: PLR0917 - the parts of a rule set, in their order
+        cls,
+        name: str,
+        version: str,
+        rules: Sequence[Rule | Mapping[str, Any]],
+        default: Default | str | Mapping[str, Any] | None = None,
+        unreadable: OnUnreadable | Mapping[str, Any] = DECLINED,
+        outside: Sequence[Outside | Mapping[str, Any]] = (),
+    ) -> Self:
+        """Build a set that is still being written: a rule in it may be one that can never fire.
+
+        Examples
+        --------
+        >>> old = Rule({"age": {"gt": 7}}, "old")
+        >>> RuleSet.drafted("r", "draft", [old, Rule({"age": {"gt": 9}}, "older")]).title
+        'r draft'
+        """
+        made = object.__new__(cls)
+        parts = (default, unreadable, outside)
+        made._fill(name, version, checks.Report(), rules, parts, shadows=False)
+        return made
+
     def _fill(
         self,
         name: Any,
