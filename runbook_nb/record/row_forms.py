@@ -118,7 +118,7 @@ class RowForms:
             made.runtime_stage_id = id_
             made.subflow = inside + mounts if mounts else place
             made.text = text if words is None else words(values, offset)
-            made.__class__ = WalkRow  # type: ignore[assignment]
+            made.__class__ = WalkRow
             add(made)
             at += 1
         status = fan.status(index).replace("_", " ")
@@ -206,7 +206,7 @@ def _row(  # noqa: PLR0917 - positions are what makes it fast
     made.runtime_stage_id = runtime_stage_id
     made.subflow = subflow
     made.text = text
-    made.__class__ = WalkRow  # type: ignore[assignment]
+    made.__class__ = WalkRow
     return made
 
 

@@ -329,26 +329,24 @@ def subject_reader(
     """Give `served_subject` of one fan-out, for whoever asks for many of its items."""
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
-    item_at, scrub, items = fan.item, redactor.scrub, fan.items
-
-    def look_up(index: int) -> Any:
-        (name,) = (None,) if key is None else items.values(key, (index,))
-        if name is None or name is MISSING:
-            return None
-        return PLACEHOLDER if hidden else scrub(name)
+    item_at, scrub = fan.item, redactor.scrub
+    columns = fan.items if isinstance(fan.items, Columns) else None
 
     def read(index: int) -> Any:
+        if columns is not None:  # rows need not be made for that
+            (name,) = (None,) if key is None else columns.values(key, (index,))
+            if name is None or name is MISSING:
+                return None
+            return PLACEHOLDER if hidden else scrub(name)
         item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
 
-    return look_up if isinstance(items, Columns) else read
+    return read
 
 
-def served_subjects(
-    redactor: Redactor, fan: FanOut, column: str | None = None
-) -> Iterable[Any]:
+def served_subjects(redactor: Redactor, fan: FanOut, column: str | None = None) -> Iterable[Any]:
     """Give `served_subject` of every item; of a column as it stands where nothing is hidden."""
     from runbook_nb.record.collected import without_missing
 

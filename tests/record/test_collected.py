@@ -75,11 +75,12 @@ def rows_of_days(form="judged"):
 def test_copies_are_the_rows_without_the_record(form):
     rows = rows_of_days(form).verdict_rows("age", subject="host")
     assert isinstance(rows, VerdictRows)
-    for again in (pickle.loads(pickle.dumps(rows)), list(rows)):
+    for again in (pickle.loads(pickle.dumps(rows)), list(rows)):  # noqa: S301 - our own
         assert again == list(map(dict, rows))
         assert not isinstance(again, VerdictRows)
     assert list(copy.copy(rows)) == list(rows)
-    assert rows == list(rows) and rows != [] and rows != "x"
+    assert rows == list(rows)
+    assert rows not in ([], "x")
     with pytest.raises(IndexError):
         rows[len(rows)]
     assert rows.rows_of("no such word") == ()
@@ -95,7 +96,7 @@ def test_columns_named_twice_or_like_the_subject_stand_once():
 
 
 def test_a_fan_out_without_a_subject_says_what_to_write():
-    chart = rb.flow_chart("c", id="c").add_judge_each(
+    chart = rb.flow_chart("c", lambda s: None, id="c").add_judge_each(
         "J", id="j", items=lambda s: DAYS, rules=AGE, into="out", max_branches=9
     )
     slots = chart.build().run_sync().slots("j")
@@ -108,6 +109,26 @@ def test_what_a_row_lacks_is_none():
     held = as_columns([{"a": 1}, {"b": 2}])
     assert list(without_missing(held.held("a"))) == [1, None]
     assert without_missing([1, 2]) == [1, 2]
+    assert without_missing([1, rb._text.MISSING]) == [1, None]
+
+
+@pytest.mark.parametrize("form", ["judged", "twin"])
+def test_a_name_that_no_item_has_is_none_also_where_a_branch_has_no_row(form):
+    case = Case(AGE, DAYS, 3)  # the last is past the cap
+    rows = run_of(getattr(case, form)()).slots("judge").verdict_rows("none", subject="host")
+    assert len(rows) == 3
+    assert list(rows.column("none")) == [None] * 3
+    assert [dict(row) for row in rows[1:]] == [dict(rows[1]), dict(rows[2])]
+
+
+def test_rows_shown_together_read_each_column_once(calls_of):
+    held = as_columns({"host": ["h"] * 600, "age": list(range(600))})
+    rows = (
+        Case(AGE, held, 600).judged().run_sync().slots("judge").verdict_rows("age", subject="host")
+    )
+    assert rows[100:500] == [rows[place] for place in range(100, 500)]
+    together = calls_of(lambda: rows[100:500])
+    assert together * 3 < calls_of(lambda: [rows[place] for place in range(100, 500)])
 
 
 def test_no_row_is_made_to_count_them(calls_of):
@@ -137,7 +158,8 @@ def paused():
 def test_a_run_that_keeps_rows_as_columns_pauses_and_goes_on():
     chart = paused()
     first = chart.run_sync()
-    assert isinstance(first.state["rows"], Columns) and isinstance(first.state["kept"], VerdictRows)
+    assert isinstance(first.state["rows"], Columns)
+    assert isinstance(first.state["kept"], VerdictRows)
     again = chart.resume_sync(json.loads(json.dumps(first.checkpoint)), "yes")
     assert (again.status, again.state["said"]) == ("ok", "yes")
     assert again.state["rows"] == DAYS
@@ -147,7 +169,8 @@ def test_a_run_that_keeps_rows_as_columns_pauses_and_goes_on():
 def test_the_log_of_rows_kept_as_columns_is_read_back_with_every_row():
     log = paused().run_sync().log
     written = json.loads(json.dumps(write_log(log)))
-    assert "Columns>" not in json.dumps(written) and "VerdictRows>" not in json.dumps(written)
+    assert "Columns>" not in json.dumps(written)
+    assert "VerdictRows>" not in json.dumps(written)
     again = read_log(written, [AGE])
     assert again.root.values[0] == DAYS
     assert json.dumps(write_log(again)) == json.dumps(written)

@@ -28,8 +28,7 @@ def in_groups(run):
     """Give branch and read values of each decision, by group."""
     groups = []
     for group in judgements_in(run.log):
-        parts = len(group.path.conditions) if hasattr(group.path, "conditions") else 0
-        groups.append((group.path.branch, parts, len(list(group.indices))))
+        groups.append((group.path.branch, len(group.path.codes), len(group.where)))
     return groups
 
 
@@ -49,7 +48,7 @@ def test_groups_stand_in_the_order_of_their_first_decision():
     run = Case(AGE, [{"age": 1}, {"age": 9}, {"age": 2}], 9).judged().run_sync()
     groups = list(judgements_in(run.log))
     assert [group.path.branch for group in groups] == ["fresh", "old"]
-    assert [list(group.indices) for group in groups] == [[0, 2], [1]]
+    assert [list(group.where) for group in groups] == [[0, 2], [1]]
     assert [list(group.column(0)) for group in groups] == [[1, 2], [9]]
 
 
