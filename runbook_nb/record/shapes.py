@@ -44,8 +44,8 @@ class ShapeFacts:
         What the last stage returned; that the chart was stopped on purpose; what failed last.
     fan_outs : tuple of Event
         Fan-outs run inside.
-    conditions : int
-        How many of the rows tell of a decision.
+    control, conditions : int
+        How many of the rows are no reads or writes, and tell of a decision.
     """
 
     events: tuple[Event, ...]
@@ -60,6 +60,7 @@ class ShapeFacts:
     stop: Event | None
     error: Event | None
     fan_outs: tuple[Event, ...]
+    control: int
     conditions: int
 
 
@@ -92,10 +93,11 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     route = None
     if way is not None:
         route = way.code.key if way.code.path is None else way.code.path.branch
+    types = [ROW_TYPES[event.code.kind][0] for event in events if event.code.kind in ROW_TYPES]
     return ShapeFacts(
         events=events,
-        executions=sum(1 for event in events if event.code.kind == "stage"),
-        rows=sum(1 for event in events if event.code.kind in ROW_TYPES),
+        executions=types.count("stage"),
+        rows=len(types),
         level=level,
         changes=changes,
         plain_writes=plain,
@@ -105,9 +107,8 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         stop=last("stop"),
         error=last("error"),
         fan_outs=tuple(event for event in events if event.code.kind == "fan_out"),
-        conditions=sum(
-            ROW_TYPES.get(event.code.kind, ("", 0))[0] == "condition" for event in events
-        ),
+        control=len(types) - types.count("step"),
+        conditions=types.count("condition"),
     )
 
 

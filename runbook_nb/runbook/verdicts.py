@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, NoReturn
 
 from runbook_nb._frozen import FrozenDict, Immutable
@@ -53,6 +54,7 @@ _SLOT_FIELDS: Final = _SLOT_KEYS | {"value", "reason", "sentence"}
 _SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ESCAPED: Final = re.compile(rf"{_LINE_END.pattern}|\|")
 
 VerdictRow = Mapping[str, Any]
 
@@ -239,12 +241,13 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     if not rows:
         return NO_ROWS_TABLE
     columns = list(rows[0])
+    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    if _ESCAPED.search("".join(chain.from_iterable(cells))) is not None:
+        cells = [list(map(_escaped, row)) for row in cells]
     lines = [
         "| " + " | ".join(_escaped(str(column)) for column in columns) + " |",
         "|" + "---|" * len(columns),
-    ]
-    lines += [
-        "| " + " | ".join(cell_text(row.get(column)) for column in columns) + " |" for row in rows
+        *("| " + " | ".join(row) + " |" for row in cells),
     ]
     if total is not None and total > len(rows):
         left = total - len(rows)
@@ -260,12 +263,16 @@ def cell_text(value: Any) -> str:
     >>> [cell_text(v) for v in (None, "", True, 0, 2.0, "a|b", [1, {"x": 2}])]
     ['—', '—', 'yes', '0', '2.0', 'a\\|b', '[1,{"x":2}]']
     """
-    plain = to_wire(value)
+    return _escaped(_cell(value))
+
+
+def _cell(value: Any) -> str:
+    plain = value if value.__class__ is str and value.isascii() else to_wire(value)
     if plain is None or plain == "":
         return MISSING_CELL
     if isinstance(plain, bool):
         return "yes" if plain else "no"
-    return _escaped(encode(plain) if isinstance(plain, dict | list) else str(plain))
+    return encode(plain) if isinstance(plain, dict | list) else str(plain)
 
 
 def _escaped(text: str) -> str:
