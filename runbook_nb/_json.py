@@ -149,8 +149,11 @@ def are_plain(rows: Sequence[Any]) -> bool:
     """
     if not {dict, FrozenDict}.issuperset(map(type, rows)):
         return False
-    values = chain.from_iterable(map(dict.values, rows))
-    return _SIMPLE.issuperset(map(type, values)) and _is_fine(rows)
+    keys = [*chain.from_iterable(rows)]
+    values = [*chain.from_iterable(map(dict.values, rows))]
+    if not {str}.issuperset(map(type, keys)) or not _SIMPLE.issuperset(map(type, values)):
+        return False
+    return _is_fine(keys + values)
 
 
 def _first_problem(top: Any, most: int | None) -> str | None:

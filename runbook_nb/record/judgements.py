@@ -37,7 +37,7 @@ def judgements_in(walk: Walk) -> Iterator[Judgements]:
     >>> [(each.path.branch, each.column(0)) for each in judgements_in(chart.run_sync().walk)]
     [('old', [9, 8]), ('new', [2])]
     """
-    facts, values, offset, *_ = walk.own
+    facts, values, offset, *_ = walk.raw_own
     return _Gathered(walk.log).inside(facts, values, offset)
 
 

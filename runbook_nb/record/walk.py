@@ -107,7 +107,7 @@ class Walk(Sequence[WalkRow], Renderable):
         return self._overlay
 
     @property
-    def own(self) -> Part:
+    def raw_own(self) -> Part:
         """The track the walk is of, worked out once; not served."""
         return self._rows.own()
 
@@ -416,7 +416,9 @@ class Walk(Sequence[WalkRow], Renderable):
                 for index in places:
                     shape = fan.shape(index)
                     if shape is not None:
-                        yield from self._paths_in(shapes[shape.number], *fan.part(index))
+                        inner = shapes[shape.number]  # its values hold what fanned out in it
+                        part = fan.part(index) if inner.fan_outs else ((), 0)
+                        yield from self._paths_in(inner, *part)
 
     # -- forms -----------------------------------------------------------------------------
 

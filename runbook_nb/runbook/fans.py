@@ -157,7 +157,7 @@ def _executions(walk: Walk) -> Iterator[tuple[str, FanOut]]:
                     inner = facts_of(log, shape)
                     yield from inside(inner, *fan.part(index), fan.template(prefix))
 
-    return inside(*walk.own[:4])  # type: ignore[no-any-return]
+    return inside(*walk.raw_own[:4])  # type: ignore[no-any-return]
 
 
 def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:

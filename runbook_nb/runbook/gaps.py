@@ -100,7 +100,7 @@ def _checked(
 def _rows_words(run: Run, groups: Sequence[FanOutGroup], rows: int) -> str:
     """Say how many rows there are, and that a decider stands behind each where one does."""
     judging = [group.counts.decided for group in groups if group.judges]
-    root = run.walk.own.facts.events
+    root = run.walk.raw_own.facts.events
     passes = sum(judging) if judging else sum(e.code.kind in _DECIDED for e in root)
     if passes >= rows:
         return f"{rows} row(s), one decider pass per row"

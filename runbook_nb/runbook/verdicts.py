@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Final, NoReturn
 
 from runbook_nb._frozen import FrozenDict, Immutable
@@ -241,13 +240,12 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     if not rows:
         return NO_ROWS_TABLE
     columns = list(rows[0])
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
-    if _ESCAPED.search("".join(chain.from_iterable(cells))) is not None:
-        cells = [list(map(_escaped, row)) for row in cells]
+    cells = [_cells([row.get(column) for row in rows]) for column in columns]
+    told = zip(*cells, strict=True) if cells else [()] * len(rows)
     lines = [
         "| " + " | ".join(_escaped(str(column)) for column in columns) + " |",
         "|" + "---|" * len(columns),
-        *("| " + " | ".join(row) + " |" for row in cells),
+        *("| " + " | ".join(row) + " |" for row in told),
     ]
     if total is not None and total > len(rows):
         left = total - len(rows)
@@ -263,16 +261,21 @@ def cell_text(value: Any) -> str:
     >>> [cell_text(v) for v in (None, "", True, 0, 2.0, "a|b", [1, {"x": 2}])]
     ['—', '—', 'yes', '0', '2.0', 'a\\|b', '[1,{"x":2}]']
     """
-    return _escaped(_cell(value))
-
-
-def _cell(value: Any) -> str:
-    plain = value if value.__class__ is str and value.isascii() else to_wire(value)
+    plain = to_wire(value)
     if plain is None or plain == "":
         return MISSING_CELL
     if isinstance(plain, bool):
         return "yes" if plain else "no"
-    return encode(plain) if isinstance(plain, dict | list) else str(plain)
+    return _escaped(encode(plain) if isinstance(plain, dict | list) else str(plain))
+
+
+def _cells(column: list[Any]) -> list[str]:
+    """Write the cells of a column; looked at together, most need no writing at all."""
+    if set(map(type, column)) == {str} and "" not in column:
+        whole = "".join(column)
+        if whole.isascii() and _ESCAPED.search(whole) is None:
+            return column
+    return list(map(cell_text, column))
 
 
 def _escaped(text: str) -> str:

@@ -99,7 +99,7 @@ class WireRows(Sequence[FrozenDict], Immutable):
                 some = self.source[index]
             else:
                 some = [self.source[place] for place in self.order[index]]
-            return list(map(FrozenDict if are_plain(some) else _converted, some))
+            return list(map(FrozenDict, some) if are_plain(some) else map(_converted, some))
         return _converted(self.source[self.place_of(range(len(self))[index])])
 
     def __iter__(self) -> Iterator[FrozenDict]:
