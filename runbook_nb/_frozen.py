@@ -253,10 +253,11 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
 
     def under(self, key: Any, places: Iterable[int] | None = None) -> list[Any]:
         """Give what stands under a key, None where nothing does; no row is made for that."""
-        rows = self._rows
-        if places is None:
+        rows = self._rows if places is None else list(map(self._rows.__getitem__, places))
+        try:
+            return list(map(operator.itemgetter(key), rows))
+        except KeyError:
             return [row.get(key) for row in rows]
-        return [rows[place].get(key) for place in places]
 
     def _kept(self, index: int) -> FrozenDict:
         row = self._rows[index]

@@ -66,7 +66,13 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each verdict, in the order they first appear."""
-        return {self._words[number]: times for number, times in tally(self._numbers).items()}
+        if self.places is not None:
+            return {self._words[number]: times for number, times in tally(self._numbers).items()}
+        counts = dict.fromkeys(self._words[1:], 0)
+        fan = self.fan_out
+        for number, times in fan.shape_counts().items():
+            counts[facts_of(fan.log, fan.log.shapes[number]).route or ""] += times
+        return counts
 
     def rows_of(self, word: str) -> Sequence[int]:
         """Give the places of the rows with a verdict."""

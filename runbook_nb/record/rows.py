@@ -146,7 +146,20 @@ class Rows:
         return facts.rows + sum(self._rows_of(fan) for fan in inside if isinstance(fan, FanOut))
 
     def _rows_of(self, fan: FanOut) -> int:
-        return 1 + self._sums_of(fan).total if len(fan) else 0
+        if not len(fan):
+            return 0
+        if id(fan) not in self._sums:
+            plain, counts = self._plain_rows(fan), fan.shape_counts()
+            if len(plain) == len(counts):  # nothing is summed up before a place is looked for
+                return 1 + sum(plain[number] * times for number, times in counts.items())
+        return 1 + self._sums_of(fan).total
+
+    def _plain_rows(self, fan: FanOut) -> dict[int, int]:
+        """Give the rows of a branch by its shape, of the shapes in which nothing fans out."""
+        frame = FRAME if fan.is_fan_out else 0
+        shapes = self._log.shapes
+        facts = {number: facts_of(self._log, shapes[number]) for number in fan.shape_counts()}
+        return {number: frame + one.rows for number, one in facts.items() if not one.fan_outs}
 
     def _branch_rows(self, fan: FanOut, index: int) -> int:
         shape = fan.shape(index)
@@ -160,13 +173,8 @@ class Rows:
         """Rows of a fan-out's branches, summed from the first."""
         found = self._sums.get(id(fan))
         if found is None:
-            frame = FRAME if fan.is_fan_out else 0
-            plain = {-1: 0}
+            plain = {-1: 0, **self._plain_rows(fan)}
             shapes = fan.shape_counts()
-            for number in shapes:
-                facts = facts_of(self._log, self._log.shapes[number])
-                if not facts.fan_outs:
-                    plain[number] = frame + facts.rows
             numbers = fan.shape_numbers()
             if len(plain) <= len(shapes):
                 # In some the number of rows depends on what fanned out inside.
