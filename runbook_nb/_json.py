@@ -149,11 +149,16 @@ def are_plain(rows: Sequence[Any]) -> bool:
     """
     if not {dict, FrozenDict}.issuperset(map(type, rows)):
         return False
-    keys = [*chain.from_iterable(rows)]
+    texts = [*chain.from_iterable(rows)]
     values = [*chain.from_iterable(map(dict.values, rows))]
-    if not {str}.issuperset(map(type, keys)) or not _SIMPLE.issuperset(map(type, values)):
+    classes = set(map(type, values))
+    if not {str}.issuperset(map(type, texts)) or not classes <= _SIMPLE:
         return False
-    return _is_fine(keys + values)
+    if {int, float} & classes:
+        return _is_fine(texts + values)
+    if str in classes:
+        texts += [value for value in values if value.__class__ is str]
+    return "".join(texts).isascii()
 
 
 def _first_problem(top: Any, most: int | None) -> str | None:

@@ -54,7 +54,7 @@ class Rows:
         The one branch.
     """
 
-    __slots__ = ("_ends", "_forms", "_log", "_redactor", "_root", "_sums", "only")
+    __slots__ = ("_ends", "_forms", "_log", "_redactor", "_root", "_steps", "_sums", "only")
 
     def __init__(self, log: Log, redactor: Redactor, only: Branch | None = None) -> None:
         self._log = log
@@ -62,6 +62,7 @@ class Rows:
         self.only = only
         self._sums: dict[int, RunningSums] = {}
         self._root: ShapeFacts | None = None
+        self._steps: int | None = None
         self._ends: array[int] | None = None
         self._forms: RowForms | None = None
 
@@ -80,10 +81,13 @@ class Rows:
         if self.only is not None:
             fan, index, _ = self.only
             return self._branch_steps(fan, index)
-        root = self._log.root
-        if self._root is None and not self._log.have_fan_outs(root.codes):
-            return self._log.executions_in(root.codes)
-        return self._steps_in(self.root_facts(), root.values, 0)
+        if self._steps is None:
+            root = self._log.root
+            if self._root is None and not self._log.have_fan_outs(root.codes):
+                self._steps = self._log.executions_in(root.codes)
+            else:
+                self._steps = self._steps_in(self.root_facts(), root.values, 0)
+        return self._steps
 
     def conditions(self, most: int) -> int:
         """Count the rows that tell of decisions, those past ``most`` left out."""

@@ -53,7 +53,7 @@ _SLOT_FIELDS: Final = _SLOT_KEYS | {"value", "reason", "sentence"}
 _SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_ESCAPED: Final = re.compile(rf"{_LINE_END.pattern}|\|")
+_ESCAPED: Final = re.compile(r"[|\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 VerdictRow = Mapping[str, Any]
 

@@ -99,7 +99,9 @@ class WireRows(Sequence[FrozenDict], Immutable):
                 some = self.source[index]
             else:
                 some = [self.source[place] for place in self.order[index]]
-            return list(map(FrozenDict, some) if are_plain(some) else map(_converted, some))
+            if are_plain(some):
+                return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in some]
+            return list(map(_converted, some))
         return _converted(self.source[self.place_of(range(len(self))[index])])
 
     def __iter__(self) -> Iterator[FrozenDict]:
