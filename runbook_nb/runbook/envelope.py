@@ -336,8 +336,9 @@ class Envelope(Renderable, FrozenDict):
     def to_json(self, *, dossier: bool = False, indent: int | None = None) -> str:
         """Give the wire form as strict JSON, in its own key order."""
         separators = (",", ":") if indent is None else (",", ": ")
+        # Frozen mappings and lists are written as they stand; only a dossier is put beside them.
         return json.dumps(
-            self.to_dict(dossier=dossier),
+            self.to_dict(dossier=True) if dossier else self,
             ensure_ascii=False,
             allow_nan=False,
             indent=indent,
