@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeGuard, overload
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._json import MAX_BITS, WireReport, to_wire
+from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
@@ -97,7 +97,10 @@ class WireRows(Sequence[FrozenDict], Immutable):
         if isinstance(index, slice):
             rows = range(len(self))[index]
             places = rows if self.order is None else [self.order[row] for row in rows]
-            return list(map(_converted, self._written(places)))
+            some = list(self._written(places))
+            if are_plain(some):
+                return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in some]
+            return list(map(_converted, some))
         return _converted(self.source[self.place_of(range(len(self))[index])])
 
     def __iter__(self) -> Iterator[FrozenDict]:
