@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
@@ -390,6 +390,22 @@ class RuleSet(Renderable, Immutable):
         from runbook_nb.rules.loader import load_file
 
         return load_file(path)
+
+    def lab(self, source: Any, **options: Any) -> Any:
+        """Open a rule lab: change a limit, see the verdicts that change.
+
+        Parameters
+        ----------
+        source : Envelope, DataFrame, mapping of columns, list of mappings, Arrow table
+            What was recorded, or rows to be judged.
+        **options
+            Those of `RuleLab`.
+
+        Returns
+        -------
+        RuleLab
+        """
+        return through("rulelab", source, self, **options)
 
     def view(self) -> Card:
         """Show the rules as a table, in the order they are tried."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import MISSING, clip, counted, show, visible
 from runbook_nb._view import Role, verdict_role
-from runbook_nb.render.theme import SIGNS
+from runbook_nb.render.theme import FILLS, SIGNS
 from runbook_nb.rules import Rule
 from runbook_nb.rules.changes import RuleChange, rule_changes
 from runbook_nb.rules.edges import (
@@ -119,9 +119,16 @@ def _clip(text: Any) -> str:
     return clip(visible(str(text)), LENGTH)
 
 
-def _word(lab: RuleLab, word: str) -> dict[str, str]:
+def _word(lab: RuleLab, word: str) -> dict[str, Any]:
     role: Role = verdict_role(word, lab.comparison.words)
-    return {"value": word, "word": _clip(word), "role": role, "glyph": SIGNS[role].glyph}
+    sign = SIGNS[role]
+    return {
+        "value": word,
+        "word": _clip(word),
+        "fill": FILLS[role],
+        "glyph": sign.glyph,
+        "size": sign.size,
+    }
 
 
 # --- the form ----------------------------------------------------------------------------------
@@ -325,8 +332,8 @@ def _default(lab: RuleLab) -> dict[str, Any] | None:
 
 
 def _by_default(side: Any) -> int:
-    places = {n for n, one in enumerate(side.standings) if one.via == "default"}
-    return sum(1 for number in side.numbers if number in places) if places else 0
+    places = [n for n, one in enumerate(side.standings) if one.via == "default"]
+    return sum(side.numbers.count(n) for n in places)
 
 
 def first_condition(lab: RuleLab) -> dict[str, dict[str, Any]]:

@@ -195,10 +195,9 @@ class RuleLab(Widget):
     def fired_before(self) -> tuple[int, ...]:
         """How many subjects each rule decided before."""
         found = [0] * len(self._draft.base.rules)
-        for number in self.before.numbers:
-            one = self.before.standings[number]
+        for number, one in enumerate(self.before.standings):
             if one.via == "rule" and one.rule_index is not None:
-                found[one.rule_index] += 1
+                found[one.rule_index] += self.before.numbers.count(number)
         return tuple(found)
 
     @property
