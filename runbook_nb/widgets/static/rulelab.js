@@ -63,8 +63,20 @@ const render = ({ model, el }) => {
     }
     return made;
   };
-  const typed = (value, label, on, has = {}) =>
-    make("input", { class: "rbw-in", value, "aria-label": label, ...has, on: { change: act(on) } });
+  // What is typed counts when it is left or Enter is pressed, once.
+  const typed = (value, label, on, has = {}) => {
+    let sent = value;
+    const send = act((event) => {
+      if (event.target.value === sent) return undefined;
+      sent = event.target.value;
+      return on(event);
+    });
+    return make("input", { class: "rbw-in", value, "aria-label": label, ...has, on: {
+      change: send,
+      focus: (event) => { sent = event.target.value; },
+      keydown: (event) => (event.key === "Enter" ? send(event) : undefined),
+    } });
+  };
 
   const signOf = (op) => (lab.ops.find(([known]) => known === op) ?? [op, op])[1];
   const leads = (chosen, label, on) => {
@@ -267,11 +279,11 @@ const render = ({ model, el }) => {
   };
 
   const box = (rule, number) => {
-    const fold = Boolean(rule.silent) && !rule.touched && !open.has(rule.id);
+    const fold = Boolean(rule.silent) && rule.before === 0 && !rule.touched && !open.has(rule.id);
     const now = shape(rule, number, fold);
     const known = boxes.get(rule.id);
     if (known && known.shape === now) {
-      patch(known.at, rule);
+      if (!fold) patch(known.at, rule);
       return known.at;
     }
     const at = known?.at ?? make("div", { class: "rbwl-rule", role: "group" });
