@@ -14,10 +14,10 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeGuard, TypeVar
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._sync import run_sync
 from runbook_nb._text import counted

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass, fields, is_dataclass
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.chart.model import Limits

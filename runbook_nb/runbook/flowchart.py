@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import encode, to_wire
 from runbook_nb.chart.validate import is_text

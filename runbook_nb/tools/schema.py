@@ -13,10 +13,10 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, Final, NoReturn
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb.errors import DefinitionError, Problem, ToolRefused
 from runbook_nb.tools.context import ToolContext

@@ -11,10 +11,10 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Final, overload
 
 from runbook_nb._arguments import unchecked_keywords
+from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import run_sync

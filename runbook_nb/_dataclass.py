@@ -1,0 +1,364 @@
+"""Dataclasses whose methods are made when they are first needed.
+
+Base layer. The standard decorator writes and compiles five or six functions for every class, which
+is a quarter of what a first answer costs where a package has a hundred of them. Here a class shares
+its comparing, hashing, showing and refusing with all others, and its ``__init__`` is compiled when
+the first instance is made. To everybody else it is a dataclass: `dataclasses.fields`, ``replace``,
+``asdict``, pickling, signatures, errors and text are those of the standard library, whose own
+module is imported when somebody asks.
+
+To a type checker the names here are those of `dataclasses` themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, fields, is_dataclass, replace
+
+#: Where a class keeps its fields, and where the standard library looks for them.
+_OURS: Final = "__runbook_nb_fields__"
+_THEIRS: Final = "__dataclass_fields__"
+
+_MISSING: Final = object()
+_set: Final = object.__setattr__
+
+
+class _Factory:
+    """Stands in a signature for a default that is made anew each time."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY: Final = _Factory()
+
+
+class _Field:
+    """One field, as it was declared."""
+
+    __slots__ = ("annotation", "compare", "default", "factory", "init", "kw_only", "name", "repr")
+
+    def __init__(
+        self,
+        *,
+        default: Any = _MISSING,
+        default_factory: Any = _MISSING,
+        init: bool = True,
+        repr: bool = True,  # noqa: A002 - named as in the standard library
+        compare: bool = True,
+    ) -> None:
+        self.name = ""
+        self.annotation: Any = None
+        self.default = default
+        self.factory = default_factory
+        self.init = init
+        self.repr = repr
+        self.compare = compare
+        self.kw_only = False
+
+    def standard(self) -> Any:
+        """Give the field as the standard library describes it."""
+        from dataclasses import MISSING
+        from dataclasses import field as described
+
+        given: Callable[..., Any] = described
+        return given(
+            default=MISSING if self.default is _MISSING else self.default,
+            default_factory=MISSING if self.factory is _MISSING else self.factory,
+            init=self.init,
+            repr=self.repr,
+            compare=self.compare,
+            kw_only=self.kw_only,
+        )
+
+
+class _Later:
+    """An attribute of a class that is made, once, when it is first asked for."""
+
+    __slots__ = ("cls", "make", "name")
+    cls: type
+
+    def __init__(self, name: str, make: Callable[[type], Any]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        made = self.make(self.cls)
+        setattr(self.cls, self.name, made)
+        bind = getattr(made, "__get__", None)
+        return made if instance is None or bind is None else bind(instance, owner)
+
+
+def _decorate(cls: type | None = None, /, **options: bool) -> Any:
+    """Make a dataclass; takes what `dataclasses.dataclass` takes, except ``order``."""
+    return _made(cls, **options) if cls is not None else lambda given: _made(given, **options)
+
+
+def _made(
+    cls: type,
+    *,
+    init: bool = True,
+    repr: bool = True,  # noqa: A002 - named as in the standard library
+    eq: bool = True,
+    frozen: bool = False,
+    kw_only: bool = False,
+    slots: bool = False,
+    weakref_slot: bool = False,
+) -> type:
+    given = vars(cls)
+    every: dict[str, _Field] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        every.update(vars(base).get(_OURS, {}))
+    own = {one.name: one for one in _declared(cls, kw_only=kw_only)}
+    every.update(own)
+    final = _Cell()
+    names = tuple(every)
+    held: dict[str, Any] = {_OURS: every, "__match_args__": _positional(every)}
+    for name, make in (("__dataclass_params__", _params_of), (_THEIRS, _fields_of)):
+        held[name] = _Later(name, make)
+    if init:
+        held["__init__"] = _Later("__init__", _init_of)
+    if repr:
+        held["__repr__"] = _repr_of(tuple(n for n, one in every.items() if one.repr))
+    key = _key_of(tuple(n for n, one in every.items() if one.compare))
+    if eq:
+        held["__eq__"] = _eq_of(key)
+        if given.get("__hash__") is None and ("__hash__" not in given or "__eq__" in given):
+            held["__hash__"] = _hash_of(key) if frozen else None
+    held = {n: what for n, what in held.items() if n not in given or n == "__hash__"}
+    if frozen:
+        held["__setattr__"], held["__delattr__"] = _refusals(final, frozenset(names))
+    if sys.version_info >= (3, 13):
+        held["__replace__"] = _replace
+    if slots and frozen and "__getstate__" not in given:
+        held["__getstate__"], held["__setstate__"] = _states_of(names)
+    if slots:
+        made = _slotted(cls, held, own, weakref_slot=weakref_slot)
+    else:
+        made = cls
+        for name, one in own.items():
+            if one.default is not _MISSING:
+                setattr(cls, name, one.default)
+            elif name in given:
+                delattr(cls, name)
+        for name, what in held.items():
+            setattr(cls, name, what)
+    final.cls = made
+    for what in held.values():
+        if what.__class__ is _Later:
+            what.cls = made
+    made.__runbook_nb_params__ = {  # type: ignore[attr-defined]
+        "init": init,
+        "repr": repr,
+        "eq": eq,
+        "frozen": frozen,
+    }
+    return made
+
+
+class _Cell:
+    """Holds the class that its methods belong to, which is made after them."""
+
+    __slots__ = ("cls",)
+    cls: type
+
+
+def _declared(cls: type, *, kw_only: bool) -> Iterator[_Field]:
+    """Give the fields that a class declares itself, in order."""
+    given = vars(cls)
+    for name, annotation in cls.__annotations__.items():
+        if str(annotation).removeprefix("typing.").startswith("ClassVar"):
+            continue
+        default = given.get(name, _MISSING)
+        one = default if default.__class__ is _Field else _Field(default=default)
+        if one.default.__class__.__hash__ is None:
+            raise ValueError(f"the default of {name} could be changed: use default_factory")
+        one.name, one.annotation, one.kw_only = name, annotation, kw_only
+        yield one
+
+
+def _positional(every: Mapping[str, _Field]) -> tuple[str, ...]:
+    return tuple(name for name, one in every.items() if one.init and not one.kw_only)
+
+
+def _slotted(
+    cls: type, held: Mapping[str, Any], own: Mapping[str, _Field], *, weakref_slot: bool
+) -> type:
+    """Make a class again with a slot for each of its fields."""
+    taken: set[str] = set()
+    for base in cls.__mro__[1:-1]:
+        slots = vars(base).get("__slots__", ())
+        taken.update((slots,) if isinstance(slots, str) else slots)
+    names = [*own, *(["__weakref__"] if weakref_slot else [])]
+    space = {n: v for n, v in vars(cls).items() if n not in own}
+    space.update(held, __slots__=tuple(n for n in names if n not in taken))
+    for name in ("__dict__", "__weakref__"):
+        space.pop(name, None)
+    made: type = type(cls)(cls.__name__, cls.__bases__, space)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+# -- the methods that all share ------------------------------------------------------------
+
+
+def _key_of(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda one: tuple([getattr(one, name) for name in names])
+
+
+def _eq_of(key: Callable[[Any], tuple[Any, ...]]) -> Any:
+    def __eq__(self: Any, other: object) -> Any:
+        return key(self) == key(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return __eq__
+
+
+def _hash_of(key: Callable[[Any], tuple[Any, ...]]) -> Any:
+    def __hash__(self: Any) -> int:
+        return hash(key(self))
+
+    return __hash__
+
+
+def _repr_of(names: tuple[str, ...]) -> Any:
+    @recursive_repr()
+    def __repr__(self: Any) -> str:
+        told = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
+        return f"{self.__class__.__qualname__}({told})"
+
+    return __repr__
+
+
+def _states_of(names: tuple[str, ...]) -> tuple[Any, Any]:
+    def __getstate__(self: Any) -> list[Any]:
+        return [getattr(self, name) for name in names]
+
+    def __setstate__(self: Any, state: list[Any]) -> None:
+        for name, value in zip(names, state, strict=True):
+            _set(self, name, value)
+
+    return __getstate__, __setstate__
+
+
+def _refusals(final: _Cell, names: frozenset[str]) -> tuple[Any, Any]:
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        if self.__class__ is final.cls or name in names:
+            _refuse(f"cannot assign to field {name!r}")
+        owner: Any = final.cls
+        super(owner, self).__setattr__(name, value)
+
+    def __delattr__(self: Any, name: str) -> None:
+        if self.__class__ is final.cls or name in names:
+            _refuse(f"cannot delete field {name!r}")
+        owner: Any = final.cls
+        super(owner, self).__delattr__(name)
+
+    return __setattr__, __delattr__
+
+
+def _refuse(why: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(why)
+
+
+# -- what is made when it is asked for -----------------------------------------------------
+
+
+def _init_of(cls: type) -> Any:
+    """Compile ``__init__``: plain assignments, or what a frozen class needs in their place."""
+    every: dict[str, _Field] = getattr(cls, _OURS)
+    frozen: bool = cls.__runbook_nb_params__["frozen"]  # type: ignore[attr-defined]
+    space: dict[str, Any] = {"_set": _set, "_factory": _FACTORY}
+    places: tuple[list[str], list[str]] = ([], [])
+    body = []
+    for name, one in every.items():
+        value = name
+        if one.factory is not _MISSING:
+            space[f"_new_{name}"] = one.factory
+            made = f"_new_{name}()"
+            value = f"{made} if {name} is _factory else {name}" if one.init else made
+        elif one.default is not _MISSING:
+            space[f"_default_{name}"] = one.default
+            value = name if one.init else f"_default_{name}"
+        elif not one.init:
+            continue
+        if one.init:
+            default = f"=_default_{name}" if one.default is not _MISSING else ""
+            default = "=_factory" if one.factory is not _MISSING else default
+            places[one.kw_only].append(f"{name}{default}")
+        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    plain, named = places
+    heads = ", ".join(["self", *plain, *(["*", *named] if named else [])])
+    lines = "\n  ".join(body or ["pass"])
+    # In a function, so that its globals are those of the module of the class.
+    text = f"def make({', '.join(space)}):\n def __init__({heads}):\n  {lines}\n return __init__"
+    found: dict[str, Any] = {}
+    exec(text, sys.modules[cls.__module__].__dict__, found)  # noqa: S102 - names of fields alone
+    made = found["make"](**space)
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {n: one.annotation for n, one in every.items() if one.init}
+    made.__annotations__["return"] = None
+    return made
+
+
+def _twin_of(cls: type) -> Any:
+    """Declare a class again, to the standard library."""
+    from dataclasses import make_dataclass
+
+    every: dict[str, _Field] = getattr(cls, _OURS)
+    told = [(name, one.annotation, one.standard()) for name, one in every.items()]
+    params: dict[str, Any] = cls.__runbook_nb_params__  # type: ignore[attr-defined]
+    return make_dataclass(cls.__name__, told, **params)
+
+
+def _fields_of(cls: type) -> Any:
+    return getattr(_twin_of(cls), _THEIRS)
+
+
+def _params_of(cls: type) -> Any:
+    return _twin_of(cls).__dataclass_params__
+
+
+# -- what is asked of dataclasses, ours and those of others --------------------------------
+
+
+def _fields(of: Any) -> tuple[Any, ...]:
+    cls = of if isinstance(of, type) else type(of)
+    every = getattr(cls, _OURS, None)
+    if every is not None and (every is vars(cls).get(_OURS) or _THEIRS not in vars(cls)):
+        return tuple(every.values())
+    from dataclasses import fields as described
+
+    return described(of)
+
+
+def _is_dataclass(of: Any) -> bool:
+    cls = of if isinstance(of, type) else type(of)
+    return any(_THEIRS in vars(base) for base in cls.__mro__)
+
+
+def _replace(self: Any, /, **changes: Any) -> Any:
+    for one in _fields(self):
+        if one.init:
+            changes.setdefault(one.name, getattr(self, one.name))
+        elif one.name in changes:
+            raise ValueError(f"field {one.name} is not given when {type(self).__name__} is made")
+    return type(self)(**changes)
+
+
+if not TYPE_CHECKING:
+    dataclass, field, fields = _decorate, _Field, _fields
+    is_dataclass, replace = _is_dataclass, _replace
+
+__all__ = ["dataclass", "field", "fields", "is_dataclass", "replace"]
