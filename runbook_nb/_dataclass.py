@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Where a class keeps its fields, and where the standard library looks for them.
 _OURS: Final = "__runbook_nb_fields__"
 _THEIRS: Final = "__dataclass_fields__"
+#: Where a class keeps how it was declared.
+_HOW: Final = "__runbook_nb_how__"
 
 _MISSING: Final = object()
 _set: Final = object.__setattr__
@@ -50,7 +52,7 @@ class _Field:
         default: Any = _MISSING,
         default_factory: Any = _MISSING,
         init: bool = True,
-        repr: bool = True,  # noqa: A002 - named as in the standard library
+        repr: bool = True,
         compare: bool = True,
     ) -> None:
         self.name = ""
@@ -103,41 +105,19 @@ def _decorate(cls: type | None = None, /, **options: bool) -> Any:
 def _made(
     cls: type,
     *,
-    init: bool = True,
-    repr: bool = True,  # noqa: A002 - named as in the standard library
-    eq: bool = True,
-    frozen: bool = False,
     kw_only: bool = False,
     slots: bool = False,
     weakref_slot: bool = False,
+    **how: bool,
 ) -> type:
-    given = vars(cls)
+    own = {one.name: one for one in _declared(cls, kw_only=kw_only)}
     every: dict[str, _Field] = {}
     for base in cls.__mro__[-1:0:-1]:
         every.update(vars(base).get(_OURS, {}))
-    own = {one.name: one for one in _declared(cls, kw_only=kw_only)}
     every.update(own)
+    params = {"init": True, "repr": True, "eq": True, "frozen": False, **how}
     final = _Cell()
-    names = tuple(every)
-    held: dict[str, Any] = {_OURS: every, "__match_args__": _positional(every)}
-    for name, make in (("__dataclass_params__", _params_of), (_THEIRS, _fields_of)):
-        held[name] = _Later(name, make)
-    if init:
-        held["__init__"] = _Later("__init__", _init_of)
-    if repr:
-        held["__repr__"] = _repr_of(tuple(n for n, one in every.items() if one.repr))
-    key = _key_of(tuple(n for n, one in every.items() if one.compare))
-    if eq:
-        held["__eq__"] = _eq_of(key)
-        if given.get("__hash__") is None and ("__hash__" not in given or "__eq__" in given):
-            held["__hash__"] = _hash_of(key) if frozen else None
-    held = {n: what for n, what in held.items() if n not in given or n == "__hash__"}
-    if frozen:
-        held["__setattr__"], held["__delattr__"] = _refusals(final, frozenset(names))
-    if sys.version_info >= (3, 13):
-        held["__replace__"] = _replace
-    if slots and frozen and "__getstate__" not in given:
-        held["__getstate__"], held["__setstate__"] = _states_of(names)
+    held = {_OURS: every, _HOW: params, **_methods(vars(cls), every, final, slots=slots, **params)}
     if slots:
         made = _slotted(cls, held, own, weakref_slot=weakref_slot)
     else:
@@ -145,7 +125,7 @@ def _made(
         for name, one in own.items():
             if one.default is not _MISSING:
                 setattr(cls, name, one.default)
-            elif name in given:
+            elif name in vars(cls):
                 delattr(cls, name)
         for name, what in held.items():
             setattr(cls, name, what)
@@ -153,13 +133,45 @@ def _made(
     for what in held.values():
         if what.__class__ is _Later:
             what.cls = made
-    made.__runbook_nb_params__ = {  # type: ignore[attr-defined]
-        "init": init,
-        "repr": repr,
-        "eq": eq,
-        "frozen": frozen,
-    }
     return made
+
+
+def _methods(
+    given: Mapping[str, Any],
+    every: Mapping[str, _Field],
+    final: _Cell,
+    *,
+    init: bool,
+    repr: bool,
+    eq: bool,
+    frozen: bool,
+    slots: bool,
+) -> dict[str, Any]:
+    """Give what a class gets that does not bring it itself."""
+    names = tuple(every)
+    key = _key_of(tuple(name for name, one in every.items() if one.compare))
+    held: dict[str, Any] = {
+        "__match_args__": _positional(every),
+        "__dataclass_params__": _Later("__dataclass_params__", _params_of),
+        _THEIRS: _Later(_THEIRS, _fields_of),
+    }
+    if init:
+        held["__init__"] = _Later("__init__", _init_of)
+    if repr:
+        held["__repr__"] = _repr_of(tuple(name for name, one in every.items() if one.repr))
+    if eq:
+        held["__eq__"] = _eq_of(key)
+    if slots and frozen:
+        held["__getstate__"], held["__setstate__"] = _states_of(names)
+    held = {name: what for name, what in held.items() if name not in given}
+    # A class that only says how it compares is given a hash of None by Python itself.
+    if eq and given.get("__hash__") is None and ("__hash__" not in given or "__eq__" in given):
+        held["__hash__"] = _hash_of(key) if frozen else None
+    if frozen:
+        held["__setattr__"], held["__delattr__"] = _refusals(final, frozenset(names))
+    if sys.version_info >= (3, 13):
+        held["__replace__"] = _replace
+    return held
 
 
 class _Cell:
@@ -215,53 +227,53 @@ def _key_of(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _eq_of(key: Callable[[Any], tuple[Any, ...]]) -> Any:
-    def __eq__(self: Any, other: object) -> Any:
+    def equal(self: Any, other: object) -> Any:
         return key(self) == key(other) if other.__class__ is self.__class__ else NotImplemented
 
-    return __eq__
+    return equal
 
 
 def _hash_of(key: Callable[[Any], tuple[Any, ...]]) -> Any:
-    def __hash__(self: Any) -> int:
+    def hashed(self: Any) -> int:
         return hash(key(self))
 
-    return __hash__
+    return hashed
 
 
 def _repr_of(names: tuple[str, ...]) -> Any:
     @recursive_repr()
-    def __repr__(self: Any) -> str:
+    def shown(self: Any) -> str:
         told = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
         return f"{self.__class__.__qualname__}({told})"
 
-    return __repr__
+    return shown
 
 
 def _states_of(names: tuple[str, ...]) -> tuple[Any, Any]:
-    def __getstate__(self: Any) -> list[Any]:
+    def state_of(self: Any) -> list[Any]:
         return [getattr(self, name) for name in names]
 
-    def __setstate__(self: Any, state: list[Any]) -> None:
+    def restore(self: Any, state: list[Any]) -> None:
         for name, value in zip(names, state, strict=True):
             _set(self, name, value)
 
-    return __getstate__, __setstate__
+    return state_of, restore
 
 
 def _refusals(final: _Cell, names: frozenset[str]) -> tuple[Any, Any]:
-    def __setattr__(self: Any, name: str, value: Any) -> None:
+    def assign(self: Any, name: str, value: Any) -> None:
         if self.__class__ is final.cls or name in names:
             _refuse(f"cannot assign to field {name!r}")
         owner: Any = final.cls
         super(owner, self).__setattr__(name, value)
 
-    def __delattr__(self: Any, name: str) -> None:
+    def delete(self: Any, name: str) -> None:
         if self.__class__ is final.cls or name in names:
             _refuse(f"cannot delete field {name!r}")
         owner: Any = final.cls
         super(owner, self).__delattr__(name)
 
-    return __setattr__, __delattr__
+    return assign, delete
 
 
 def _refuse(why: str) -> NoReturn:
@@ -276,7 +288,7 @@ def _refuse(why: str) -> NoReturn:
 def _init_of(cls: type) -> Any:
     """Compile ``__init__``: plain assignments, or what a frozen class needs in their place."""
     every: dict[str, _Field] = getattr(cls, _OURS)
-    frozen: bool = cls.__runbook_nb_params__["frozen"]  # type: ignore[attr-defined]
+    frozen: bool = getattr(cls, _HOW)["frozen"]
     space: dict[str, Any] = {"_set": _set, "_factory": _FACTORY}
     places: tuple[list[str], list[str]] = ([], [])
     body = []
@@ -318,8 +330,8 @@ def _twin_of(cls: type) -> Any:
 
     every: dict[str, _Field] = getattr(cls, _OURS)
     told = [(name, one.annotation, one.standard()) for name, one in every.items()]
-    params: dict[str, Any] = cls.__runbook_nb_params__  # type: ignore[attr-defined]
-    return make_dataclass(cls.__name__, told, **params)
+    how: dict[str, Any] = getattr(cls, _HOW)
+    return make_dataclass(cls.__name__, told, **how)
 
 
 def _fields_of(cls: type) -> Any:

@@ -17,7 +17,7 @@ from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import run_sync
+from runbook_nb._sync import loop_at_hand, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
 from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
@@ -199,6 +199,7 @@ class Tool(Renderable):
         given = as_arguments(args, self.name)
         context = ToolContext() if ctx is None else ctx
         if self.blocking:
+            await loop_at_hand()
             import asyncio
 
             result = await asyncio.to_thread(self.body, given, context)

@@ -267,5 +267,7 @@ class A:
 assert repr(replace(A(), a=2)) == "A(a=2)" and A() == A() and is_dataclass(A) and fields(A)
 print("dataclasses" in sys.modules, "inspect" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["False", "False"]
