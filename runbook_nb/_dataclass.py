@@ -1,11 +1,11 @@
-"""Dataclasses whose methods are made when they are first needed.
+"""Dataclasses whose classes cost little to declare.
 
 Base layer. The standard decorator writes and compiles five or six functions for every class, which
-is a quarter of what a first answer costs where a package has a hundred of them. Here a class shares
-its comparing, hashing, showing and refusing with all others, and its ``__init__`` is compiled when
-the first instance is made. To everybody else it is a dataclass: `dataclasses.fields`, ``replace``,
-``asdict``, pickling, signatures, errors and text are those of the standard library, whose own
-module is imported when somebody asks.
+is a quarter of what a first answer costs where a package has a hundred of them. Here nothing is
+written: all classes share their making, comparing, hashing, showing and refusing. To everybody else
+they are dataclasses: `dataclasses.fields`, ``replace``, ``asdict``, pickling, signatures, errors
+and text are those of the standard library, which is imported when somebody asks and is then told of
+the same class.
 
 To a type checker the names here are those of `dataclasses` themselves.
 """
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class _Field:
         self.repr = repr
         self.compare = compare
         self.kw_only = False
+
+    @property
+    def start(self) -> Any:
+        """What a field is where nothing is given for it, or the mark of what makes that."""
+        return self.default if self.factory is _MISSING else _FACTORY
 
     def standard(self) -> Any:
         """Give the field as the standard library describes it."""
@@ -131,7 +137,7 @@ def _made(
             setattr(cls, name, what)
     final.cls = made
     for what in held.values():
-        if what.__class__ is _Later:
+        if isinstance(what, _Later | _Signature):
             what.cls = made
     return made
 
@@ -155,8 +161,9 @@ def _methods(
         "__dataclass_params__": _Later("__dataclass_params__", _params_of),
         _THEIRS: _Later(_THEIRS, _fields_of),
     }
-    if init:
+    if init and "__init__" not in given:
         held["__init__"] = _Later("__init__", _init_of)
+        held["__signature__"] = _Signature()
     if repr:
         held["__repr__"] = _repr_of(tuple(name for name, one in every.items() if one.repr))
     if eq:
@@ -286,42 +293,59 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _init_of(cls: type) -> Any:
-    """Compile ``__init__``: plain assignments, or what a frozen class needs in their place."""
+    """Make ``__init__``; the standard library's says what is wrong with arguments."""
     every: dict[str, _Field] = getattr(cls, _OURS)
-    frozen: bool = getattr(cls, _HOW)["frozen"]
-    space: dict[str, Any] = {"_set": _set, "_factory": _FACTORY}
-    places: tuple[list[str], list[str]] = ([], [])
-    body = []
-    for name, one in every.items():
-        value = name
-        if one.factory is not _MISSING:
-            space[f"_new_{name}"] = one.factory
-            made = f"_new_{name}()"
-            value = f"{made} if {name} is _factory else {name}" if one.init else made
-        elif one.default is not _MISSING:
-            space[f"_default_{name}"] = one.default
-            value = name if one.init else f"_default_{name}"
-        elif not one.init:
-            continue
-        if one.init:
-            default = f"=_default_{name}" if one.default is not _MISSING else ""
-            default = "=_factory" if one.factory is not _MISSING else default
-            places[one.kw_only].append(f"{name}{default}")
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
-    plain, named = places
-    heads = ", ".join(["self", *plain, *(["*", *named] if named else [])])
-    lines = "\n  ".join(body or ["pass"])
-    # In a function, so that its globals are those of the module of the class.
-    text = f"def make({', '.join(space)}):\n def __init__({heads}):\n  {lines}\n return __init__"
-    found: dict[str, Any] = {}
-    exec(text, sys.modules[cls.__module__].__dict__, found)  # noqa: S102 - names of fields alone
-    made = found["make"](**space)
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    made.__annotations__ = {n: one.annotation for n, one in every.items() if one.init}
-    made.__annotations__["return"] = None
-    return made
+    taken = [name for name, one in every.items() if one.init]
+    count, positional = len(taken), _positional(every)
+    known = {name: one.start for name, one in every.items() if one.start is not _MISSING}
+    defaults = {name: value for name, value in known.items() if every[name].init}
+    fixed = {name: value for name, value in known.items() if not every[name].init}
+    factories = [(name, every[name].factory) for name, at in known.items() if at is _FACTORY]
+    puts = [(name, _put_of(cls, name)) for name in every if name in known or name in taken]
+    finishes = hasattr(cls, "__post_init__")
+
+    def init(self: Any, /, *args: Any, **given: Any) -> None:
+        if args:
+            placed = dict(zip(positional, args, strict=False))
+            if len(placed) < len(args) or not placed.keys().isdisjoint(given):
+                _complain(cls, args, given)
+            given.update(placed)
+        values = {**defaults, **given}
+        if len(values) != count:
+            _complain(cls, args, given)
+        if fixed:
+            if not fixed.keys().isdisjoint(given):
+                _complain(cls, args, given)
+            values.update(fixed)
+        for name, factory in factories:
+            if values[name] is _FACTORY:
+                values[name] = factory()
+        try:
+            for name, put in puts:
+                put(self, values[name])
+        except KeyError:  # as many as there should be, but others
+            _complain(cls, args, given)
+        if finishes:
+            self.__post_init__()
+
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__module__ = cls.__module__
+    return init
+
+
+def _put_of(cls: type, name: str) -> Callable[[Any, Any], None]:
+    """Give what writes a field, whether or not the class is frozen."""
+    slot = getattr(cls, name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return slot.__set__
+    return lambda self, value: _set(self, name, value)
+
+
+def _complain(cls: type, args: tuple[Any, ...], given: Mapping[str, Any]) -> NoReturn:
+    """Raise what the standard library raises for arguments that do not fit."""
+    names = [name for name, one in getattr(cls, _OURS).items() if one.init]
+    _twin_of(cls).__init__(None, *args, **given)
+    raise TypeError(f"{cls.__qualname__} takes {', '.join(names)}")
 
 
 def _twin_of(cls: type) -> Any:
@@ -331,7 +355,8 @@ def _twin_of(cls: type) -> Any:
     every: dict[str, _Field] = getattr(cls, _OURS)
     told = [(name, one.annotation, one.standard()) for name, one in every.items()]
     how: dict[str, Any] = getattr(cls, _HOW)
-    return make_dataclass(cls.__name__, told, **how)
+    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return make_dataclass(cls.__name__, told, namespace=names, **how)
 
 
 def _fields_of(cls: type) -> Any:
@@ -340,6 +365,21 @@ def _fields_of(cls: type) -> Any:
 
 def _params_of(cls: type) -> Any:
     return _twin_of(cls).__dataclass_params__
+
+
+class _Signature:
+    """How a class is called; instances that can be called say so themselves."""
+
+    __slots__ = ("cls",)
+    cls: type
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        makes = next(base for base in type.mro(owner) if "__init__" in vars(base))
+        if instance is not None or makes is not self.cls:
+            raise AttributeError("__signature__")
+        from inspect import signature
+
+        return signature(_twin_of(self.cls))
 
 
 # -- what is asked of dataclasses, ours and those of others --------------------------------

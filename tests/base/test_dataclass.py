@@ -99,7 +99,6 @@ def test_writing_and_deleting_end_as_in_the_standard_library(both, one):
 def test_the_class_looks_the_same_from_outside(both):
     for look in (
         inspect.signature,
-        lambda cls: inspect.signature(cls.__init__),
         lambda cls: cls.__init__.__qualname__,
         lambda cls: cls.__init__.__module__,
         lambda cls: cls.__match_args__,
@@ -148,8 +147,26 @@ def test_copies_are_equal_and_of_the_class(both, one):
 
 
 def test_missing_and_unknown_arguments_are_told_in_the_same_words(both):
-    for given_to in ({}, {"host": "a", "nobody": 1}):
-        assert outcome(both[0], **given_to) == outcome(both[1], **given_to)
+    wrong = (
+        {},
+        {"nobody": 1},
+        {"host": "a", "nobody": 1},
+        {"host": "a", "seen": 1},
+        {"seen": 1},
+        {"days": 1, "tags": [], "secret": "s", "nobody": 1},
+    )
+    for named in wrong:
+        assert outcome(both[0], **named) == outcome(both[1], **named)
+        assert outcome(both[0], **named)[0] is TypeError
+    for given_to in (("a",) * 5, ("a", 1, [], "s", 0)):
+        assert outcome(both[0], *given_to) == outcome(both[1], *given_to)
+    for named in ({"host": "b"}, {"nobody": 1}):
+        assert outcome(both[0], "a", **named) == outcome(both[1], "a", **named)
+
+
+def test_arguments_may_be_given_by_place(both):
+    days = [getattr(outcome(cls, "a", 4), "days", None) for cls in both]
+    assert days[0] == days[1]
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
@@ -250,11 +267,18 @@ def test_a_class_of_the_package_travels(protocol):
     assert repr(back) == repr(rule)
 
 
-def test_init_is_made_with_the_first_instance():
-    cls = declared(ours, frozen=True, slots=True)
-    assert type(vars(cls)["__init__"]) is ours._Later
-    cls("h")
-    assert inspect.isfunction(vars(cls)["__init__"])
+def test_a_class_that_says_itself_how_it_is_made_has_its_own_signature():
+    class Own(declared(ours, frozen=True)):
+        def __init__(self, only: int) -> None:
+            super().__init__(str(only))
+
+    class Called(declared(ours, frozen=True)):
+        def __call__(self, there: int) -> None:
+            """Do nothing."""
+
+    assert Own(3).host == "3"
+    assert str(inspect.signature(Own)) == "(only: 'int') -> 'None'"
+    assert str(inspect.signature(Called("h"))) == "(there: 'int') -> 'None'"
 
 
 def test_declaring_and_making_imports_nothing():
