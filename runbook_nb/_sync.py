@@ -15,14 +15,17 @@ import contextlib
 import contextvars
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Generator
-from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import GeneratorType, coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import Task
 
 T = TypeVar("T")
+
+#: Flag of a generator that was written to be awaited.
+_ITERABLE_COROUTINE: Final = 0x100
 
 #: The innermost door the present code runs behind.
 _doors: contextvars.ContextVar[_Door | None] = contextvars.ContextVar(
@@ -50,6 +53,20 @@ def on_interrupt(tell: Callable[[], None]) -> Callable[[], None]:
     if door is None:
         return lambda: None
     return door.on_cancel(tell)
+
+
+def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
+    """Say whether something can be awaited, as ``inspect.isawaitable`` does, without inspect.
+
+    Examples
+    --------
+    >>> is_awaitable(breath()), is_awaitable(1)
+    (True, False)
+    """
+    return hasattr(type(value), "__await__") or (
+        isinstance(value, GeneratorType)
+        and value.gi_code.co_flags & _ITERABLE_COROUTINE == _ITERABLE_COROUTINE
+    )
 
 
 def running_task() -> Task[Any] | None:

@@ -6,8 +6,8 @@ order, and the procedure's factory is tried once then; what a call does is in `b
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from types import CoroutineType
 from typing import Any, Final
 
 from runbook_nb._dataclass import dataclass, fields, is_dataclass
@@ -428,7 +428,7 @@ def _probe(declaration: Declaration, where: str) -> Procedure:
         ) from error
     if not isinstance(made, Procedure):
         fix = "call .build() at the end" if hasattr(made, "build") else "return a built chart"
-        if inspect.iscoroutine(made):
+        if isinstance(made, CoroutineType):
             made.close()
             fix = "make the factory a plain def; the stages may be async"
         raise DefinitionError(

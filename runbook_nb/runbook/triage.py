@@ -146,7 +146,7 @@ def triage(
     source_tool = define_tool(
         name=source_name,
         description=f"Hands over the rows: {source}",
-        execute=lambda args: coverage(
+        execute=lambda args, ctx: coverage(
             {"rows": items},
             checked=ground,
             not_checked=not_checked,
