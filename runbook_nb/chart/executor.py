@@ -19,7 +19,7 @@ from runbook_nb._sync import is_awaitable, on_interrupt
 from runbook_nb._text import MISSING, counted
 from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
-from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
+from runbook_nb.chart.endings import Steps, drive, ending_of, status_of, stray_stop
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
 from runbook_nb.chart.model import (
@@ -487,7 +487,7 @@ class Execution(Watch):
             self.failed(told, plan, frame.track)
             if told is error:
                 raise
-            raise told from error
+            raise told from told.__cause__ or error
         scope.close()
         if scope.answers is not None:
             frame.answers = None  # they were for this execution
@@ -527,7 +527,7 @@ class Execution(Watch):
             told = self.leaving(error, plan, scope)
             if told is error:
                 raise
-            raise told from error
+            raise told from told.__cause__ or error
         if limit is not None and self.options.timer() - started > limit:
             raise self.stage_overran(plan)
         return value
@@ -551,8 +551,11 @@ class Execution(Watch):
 
     def leaving(self, error: BaseException, plan: StagePlan, scope: Scope) -> BaseException:
         """Give what leaves a stage when its function raised."""
-        if isinstance(error, StopIteration):  # it would read as the end of the engine's own steps
-            return ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+        stray = stray_stop(error)
+        if stray is not None:  # it would read as the end of the engine's own steps
+            told = ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+            told.__cause__ = stray
+            return told
         if isinstance(error, Exception) and isinstance(scope.stopped, InterruptSignal):
             ending = ending_of(error)
             if ending is None or isinstance(ending, InterruptSignal):

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runbook_nb import _dataclass as ours
@@ -73,6 +73,7 @@ def outcome(act, *given_to, **named):
         return error.__class__, str(error)
 
 
+@settings(deadline=None)
 @given(one=READINGS, other=READINGS)
 def test_comparing_hashing_and_showing_are_those_of_the_standard_library(both, one, other):
     told = []
@@ -84,6 +85,7 @@ def test_comparing_hashing_and_showing_are_those_of_the_standard_library(both, o
     assert told[0] == told[1]
 
 
+@settings(deadline=None)
 @given(one=READINGS)
 def test_writing_and_deleting_end_as_in_the_standard_library(both, one):
     def attempts(cls):
@@ -115,6 +117,7 @@ def test_the_class_looks_the_same_from_outside(both):
         assert str(look(both[0])) == str(look(both[1]))
 
 
+@settings(deadline=None)
 @given(one=READINGS, changes=READINGS)
 def test_the_tools_of_the_standard_library_take_them(both, one, changes):
     told = []
@@ -137,6 +140,7 @@ def test_what_init_does_not_take_is_not_replaced(both):
                 replace(cls(host="a"), seen=3)
 
 
+@settings(deadline=None)
 @given(one=READINGS)
 def test_copies_are_equal_and_of_the_class(both, one):
     for cls in both:
