@@ -80,10 +80,16 @@ class RowForms:
         self._forms: dict[int, tuple[_Form, ...]] = {}
         self._words: dict[tuple[DecisionPath, int], Words | None] = {}
 
-    def branch(
-        self, fan: FanOut, index: int, prefix: str, facts: ShapeFacts, step: int
-    ) -> list[WalkRow]:
-        """Give the rows of a branch of a fan-out that has no fan-outs in it, from a step on."""
+    def branch(  # noqa: PLR0917 - what a block holds, and where its rows go
+        self,
+        fan: FanOut,
+        index: int,
+        prefix: str,
+        facts: ShapeFacts,
+        step: int,
+        rows: list[WalkRow],
+    ) -> None:
+        """Add the rows of a branch of a fan-out that has no fan-outs in it, from a step on."""
         forms = self._forms.get(id(facts))
         if forms is None:
             told = (event for event in facts.events if event.code.kind in ROW_TYPES)
@@ -96,15 +102,16 @@ class RowForms:
         place = f"{stem}{mount}"
         inside, named = f"{place}/", f"{place}#{fan.execution}"
         said = name if name.isascii() and name.isprintable() else show(name)
-        rows: list[Any] = [
+        rows += (
             _row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"),
             _row(step + 1, "step", 1, name, mount, named, outer, "Received item"),
             _row(step + 2, "step", 1, name, mount, named, outer, "Received index"),
-        ]
+        )
         last: str | None = ""
         id_: str | None = None
         at = step + HEAD
-        add, new = rows.append, object.__new__
+        add: Callable[[Any], None] = rows.append
+        new = object.__new__
         # As `_row` does it; millions are made here, so nothing is called for each of them.
         for kind, depth, stage, stage_id, tail, mounts, text, words in forms:
             made = new(RowInMaking)
@@ -123,7 +130,6 @@ class RowForms:
             at += 1
         status = fan.status(index).replace("_", " ")
         add(_row(at, "subflow", 0, name, mount, named, outer, f"Left {said}: {status}"))
-        return rows
 
     def _form(self, event: Event) -> _Form:
         code = event.code
