@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from goal import NotMeasured
@@ -115,7 +116,25 @@ def answers(chart: rb.Chart, decider: str = "Posture") -> Callable[[], str]:
 
 def caller(chart: rb.Chart, decider: str = "Posture") -> Callable[[], rb.Envelope]:
     """Give what runs a chart to its envelope: through the bridge and a toolbox, no walk filed."""
-    tool = rb.runbook_as_tool(
+    box = rb.Toolbox([_tool(chart, decider)], artifacts=None)
+    return lambda: box.call_sync("triage")
+
+
+def filing(chart: rb.Chart) -> Callable[[], str]:
+    """Give what runs a chart to the JSON of its envelope and writes its whole walk to a file."""
+    called = caller(chart)
+
+    def answer() -> str:
+        envelope = called()
+        with NamedTemporaryFile() as file:
+            file.write(rb.write_walk(envelope.run.walk))
+        return envelope.to_json()
+
+    return answer
+
+
+def _tool(chart: rb.Chart, decider: str = "Posture") -> Any:
+    return rb.runbook_as_tool(
         name="triage",
         description="Judges rows.",
         procedure=lambda tools: chart,
@@ -123,8 +142,6 @@ def caller(chart: rb.Chart, decider: str = "Posture") -> Callable[[], rb.Envelop
         rules=POSTURE,
         verdicts={"decider": decider, "max_rows": SHOWN},
     )
-    box = rb.Toolbox([tool], artifacts=None)
-    return lambda: box.call_sync("triage")
 
 
 def verify(rows: Rows, envelope: rb.Envelope) -> None:
@@ -200,6 +217,7 @@ __all__ = [
     "answers",
     "batch_chart",
     "caller",
+    "filing",
     "judge_frame",
     "posture",
     "row_wise_chart",
