@@ -50,7 +50,7 @@ def verdicts(verdict: Collect[dict]) -> list:
 
 
 def unknown(age_known: pd.Series) -> pd.Series:
-    return age_known.eq(False)  # noqa: FBT003
+    return age_known.eq(False)
 
 
 def older(age_days: pd.Series) -> pd.Series:
