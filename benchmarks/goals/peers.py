@@ -21,15 +21,16 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import truediv
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import ours
 import task
-from goal import Figure, NotMeasured, Plan, goal
+from goal import BESIDE, Figure, NotMeasured, Plan, goal
 from measure import HERE, growth
 
 #: Another interpreter for the peers, and where footprintjs is installed.
@@ -39,8 +40,9 @@ NODE_MODULES = Path(
         "RUNBOOK_NB_NODE_MODULES", HERE.parent / "tests" / "browser" / "viewer" / "node_modules"
     )
 )
-#: Longest that one turn of a peer may take at the largest size, as foreseen from the size before.
-LONGEST = 40.0
+#: Longest that one turn may take, as foreseen from the size before: of those held to a gate, and of
+#: those told beside.
+LONGEST, LONGEST_BESIDE = 40.0, 10.0
 #: Shortest that a turn may take, in seconds.
 LEAST = 0.3
 
@@ -55,7 +57,7 @@ WITH = {
     "langgraph_peer": ("saver in memory", "saver in memory, async"),
 }
 #: Told beside them, and held to nothing: other ways of theirs, and columns.
-BESIDE = {
+MORE = {
     "burr_peer": ("no tracker, one's own loop",),
     "pydantic_peer": ("no walk, one's own loop",),
     "langgraph_peer": ("no saver, async", "no saver, batch of the subject's graph"),
@@ -63,7 +65,7 @@ BESIDE = {
     "numpy_columns": ("verdicts", "evidence columns"),
     "polars_columns": ("verdicts", "evidence columns"),
 }
-BESIDE_WITH = {
+MORE_WITH = {
     "burr_peer": ("states in memory",),
     "pydantic_peer": ("walk kept by hand",),
     "hamilton_peer": ("hook per node",),
@@ -81,19 +83,24 @@ Modes = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one mode of a peer took at one size, and how ours compared in the same rounds."""
+    """What one mode of a peer took at one size.
+
+    Attributes
+    ----------
+    name, mode, said : str
+        Which, and how it is written.
+    n : int
+    seconds : float
+    over : mapping of str to float
+        How many times as long as ours, in the same rounds, for each way of ours.
+    """
 
     name: str
     mode: str
-    version: str
+    said: str
     n: int
     seconds: float
     over: Mapping[str, float]
-    """How many times as long as ours it took, for each way of ours."""
-
-    @property
-    def said(self) -> str:
-        return f"{self.version}, {self.mode}"
 
 
 class Peer:
@@ -155,12 +162,23 @@ class Peer:
 
 
 def compared(
-    plan: Plan, wanted: Modes, sizes: Mapping[int, int], *, filed: bool = False
+    plan: Plan,
+    held: Modes,
+    sizes: Mapping[int, int],
+    *,
+    beside: Modes = MappingProxyType({}),
+    filed: bool = False,
 ) -> Iterator[Turn]:
-    """Run peers beside ours: so many rounds at each size."""
+    """Run peers, held to a gate and told beside, in rounds with ours: so many at each size."""
+    wanted = {
+        (name, mode): mark
+        for modes, mark in ((held, ""), (beside, BESIDE))
+        for name in modes
+        for mode in modes[name]
+    }
     peers: dict[str, Peer] = {}
     missing: dict[str, str] = {}
-    for name in wanted:
+    for name in dict.fromkeys(name for name, _ in wanted):
         try:
             peers[name] = Peer(name)
         except NotMeasured as why:
@@ -173,15 +191,24 @@ def compared(
     seen: dict[tuple[str, str], list[tuple[int, float]]] = {}
     try:
         for n, rounds in sizes.items():
-            turns = [
-                (name, mode)
-                for name in peers
-                for mode in wanted[name]
-                if _foreseen(seen.get((name, mode), []), n) < LONGEST
+            mine = works(n, filed=filed)
+            keys = [
+                key
+                for key, mark in wanted.items()
+                if key[0] in peers
+                and _foreseen(seen.get(key, []), n) < (LONGEST_BESIDE if mark else LONGEST)
             ]
-            for turn in _at(plan, peers, turns, n=n, rounds=rounds, filed=filed):
-                seen.setdefault((turn.name, turn.mode), []).append((n, turn.seconds))
-                yield turn
+            times = _in_rounds(plan, peers, mine, keys, n=n, rounds=rounds)
+            for name, mode in keys:
+                taken = times[name, mode]
+                seconds = statistics.median(taken)
+                seen.setdefault((name, mode), []).append((n, seconds))
+                over = {kind: statistics.median(map(truediv, taken, times[kind])) for kind in mine}
+                said = f"{wanted[name, mode]}{peers[name].version}, {mode}"
+                plan.note(said, n, seconds / n * 1e6)
+                yield Turn(name, mode, said, n, seconds, over)
+            for kind in mine:
+                plan.note(kind, n, statistics.median(times[kind]) / n * 1e6)
     finally:
         for peer in peers.values():
             peer.close()
@@ -189,16 +216,16 @@ def compared(
         raise NotMeasured(absent)
 
 
-def _at(
+def _in_rounds(
     plan: Plan,
     peers: Mapping[str, Peer],
-    turns: Sequence[tuple[str, str]],
+    mine: Mapping[str, Callable[[], Any]],
+    others: Sequence[tuple[str, str]],
     *,
     n: int,
     rounds: int,
-    filed: bool,
-) -> Iterator[Turn]:
-    mine = works(n, filed=filed)
+) -> dict[Any, list[float]]:
+    """Give everybody a turn in every round; gives seconds of a run, turn by turn."""
     least = 0.0 if plan.quick else LEAST
 
     def turn_of(key: Any) -> float:
@@ -207,7 +234,7 @@ def _at(
         name, mode = key
         return peers[name].run(mode, n, least)
 
-    keys: list[Any] = [*mine, *turns]
+    keys: list[Any] = [*mine, *others]
     if n <= 1_000:  # at a larger size all are warm from the one before
         for key in keys:
             turn_of(key)
@@ -216,20 +243,7 @@ def _at(
         first = turn % len(keys)
         for key in keys[first:] + keys[:first]:
             times[key].append(turn_of(key))
-    for name, mode in turns:
-        taken = times[name, mode]
-        found = Turn(
-            name,
-            mode,
-            peers[name].version,
-            n,
-            statistics.median(taken),
-            {kind: statistics.median(map(truediv, taken, times[kind])) for kind in mine},
-        )
-        plan.note(found.said, n, found.seconds / n * 1e6)
-        yield found
-    for kind in mine:
-        plan.note(kind, n, statistics.median(times[kind]) / n * 1e6)
+    return times
 
 
 def _foreseen(before: list[tuple[int, float]], n: int) -> float:
@@ -277,45 +291,39 @@ def told(turn: Turn, *kinds: str) -> Iterator[Figure]:
 def against_footprintjs(plan: Plan) -> Iterator[Figure]:
     wanted = {"footprintjs": ("full recording", "no recorder")}
     n = plan.size(1_000)
-    kinds = (("row-wise", 150, 800), ("batch, rows in", 1_500, 6_000))
     for turn in compared(plan, wanted, {50: 9, n: 5}):
         if turn.n != n:
             continue
-        held = turn.mode == "full recording"
-        yield from told(turn)
-        for kind, *bounds in kinds:
-            label = f"ours {kind}, times as fast as that"
-            yield Figure(label, turn.over[kind], "x", *(bounds if held else ()), at_least=held)
+        if turn.mode == "full recording":
+            for kind, gate, stretch in (("row-wise", 150, 800), ("batch, rows in", 1_500, 6_000)):
+                label = f"ours {kind}, times as fast"
+                yield Figure(label, turn.over[kind], "x", gate, stretch, at_least=True)
+        yield from told(turn, "row-wise", "batch, rows in")
 
 
 def _fastest(
-    plan: Plan, wanted: Modes, beside: Modes, gate: float, stretch: float, *, filed: bool = False
+    plan: Plan, held: Modes, beside: Modes, gate: float, stretch: float, *, filed: bool = False
 ) -> Iterator[Figure]:
     n = plan.size(1_000)
-    names = dict.fromkeys([*wanted, *beside])
-    every = {name: (*wanted.get(name, ()), *beside.get(name, ())) for name in names}
-    held: list[Turn] = []
-    more: list[Turn] = []
-    for turn in compared(plan, every, {50: 7, n: 5, plan.size(10_000): 1}, filed=filed):
-        if turn.n == n:
-            (held if turn.mode in wanted.get(turn.name, ()) else more).append(turn)
-    fastest = min(held, key=lambda turn: turn.over["row-wise"])
-    label = f"ours row-wise, times as fast as the fastest of them, {fastest.said}"
+    sizes = {50: 7, n: 5, plan.size(10_000): 1}
+    turns = [t for t in compared(plan, held, sizes, beside=beside, filed=filed) if t.n == n]
+    fastest = min(
+        (turn for turn in turns if turn.mode in held.get(turn.name, ())),
+        key=lambda turn: turn.over["row-wise"],
+    )
+    label = f"ours row-wise, times as fast as {fastest.said}"
     yield Figure(label, fastest.over["row-wise"], "x", gate, stretch, at_least=True)
-    kinds = ("row-wise", *(("row-wise, walk in a file",) if filed else ()))
-    for turn in held:
-        yield from told(turn, *kinds)
-    for turn in more:
+    rows = ("row-wise", "row-wise, walk in a file") if filed else ("row-wise",)
+    for turn in turns:
         as_columns = (turn.name, turn.mode) in AS_COLUMNS
-        for figure in told(turn, *(("batch, rows in",) if as_columns else kinds)):
-            yield replace(figure, label=f"beside: {figure.label}")
+        yield from told(turn, *(("batch, rows in",) if as_columns else rows))
 
 
 @goal(10, "against each Python peer without its recording", "the fastest of them", peers=True)
 def against_bare_peers(plan: Plan) -> Iterator[Figure]:
-    yield from _fastest(plan, WITHOUT, BESIDE, 20, 100)
+    yield from _fastest(plan, WITHOUT, MORE, 20, 100)
 
 
 @goal(11, "against peers with their recording", "the fastest of them", peers=True)
 def against_recording_peers(plan: Plan) -> Iterator[Figure]:
-    yield from _fastest(plan, WITH, BESIDE_WITH, 200, 1_000, filed=True)
+    yield from _fastest(plan, WITH, MORE_WITH, 200, 1_000, filed=True)

@@ -58,7 +58,7 @@ def _told(times: Times, n: int) -> Iterator[Figure]:
     yield Figure("walk by hand in flat rows", each(times["written walk, flat"], n), "us/subject")
 
 
-@goal(1, "row-wise chart, full walk and evidence, N = 1,000", "walk written by hand")
+@goal(1, "row-wise chart, N = 1,000: full walk and evidence", "walk written by hand")
 def row_wise_thousand(plan: Plan) -> Iterator[Figure]:
     yield from _seen_to_be_right()
     n = 1_000
@@ -71,7 +71,7 @@ def row_wise_thousand(plan: Plan) -> Iterator[Figure]:
     yield from _told(times, n)
 
 
-@goal(2, "the same, N = 100,000", "walk written by hand, collector on / off")
+@goal(2, "row-wise chart, N = 100,000", "walk written by hand, collector on / off")
 def row_wise_hundred_thousand(plan: Plan) -> Iterator[Figure]:
     n = plan.size(100_000)
     times = _compared(plan, n, plan.rounds(5), off=True)
@@ -81,7 +81,7 @@ def row_wise_hundred_thousand(plan: Plan) -> Iterator[Figure]:
     yield from _told(times, n)
 
 
-@goal(3, "the same, N = 10,000", "bare loop and evidence tuples")
+@goal(3, "row-wise chart, N = 10,000", "bare loop and evidence tuples")
 def row_wise_ten_thousand(plan: Plan) -> Iterator[Figure]:
     n = plan.size(10_000)
     times = _compared(plan, n, plan.rounds(15))
