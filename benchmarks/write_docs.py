@@ -53,6 +53,7 @@ REACHED = {"stretch": "stretch", "gate": "gate", "MISSED": "**missed**"}
 #: Series of the plot of ours: name as noted, name as shown, role, quiet.
 OURS = (
     ("written walk", "the walk, written by hand", "declined", True),
+    ("written walk, flat", "the same in flat rows", "declined", True),
     ("bare + evidence", "a loop with evidence tuples", "declined", True),
     ("bare loop", "a loop, verdicts only", "declined", True),
     ("row-wise", "row by row, to the envelope", "a", False),
@@ -175,6 +176,8 @@ MINE = {
     "row-wise, walk in a file": "with the walk in a file",
     "batch, rows in": "as columns",
 }
+#: What a name says of versions; the table has them, a plot has no room.
+VERSIONS = re.compile(r" \d[\w.]*(, node v[\d.]+)?")
 THAT = ", times as fast as that"
 
 
@@ -249,12 +252,17 @@ def plots(told: dict[str, Any]) -> Iterator[tuple[str, list[Series], str]]:
         for recording in (False, True)
     }
     if any(held.values()):
+        same_rounds = points_of(told, peers=True)
         series = [
-            Series(name, "declined", kept, True, dashed=recording)
+            Series(VERSIONS.sub("", name), "declined", kept, True, dashed=recording)
             for recording, named in held.items()
             for name, kept in named.items()
         ]
-        series += [one for one in ours if one.role in "ad"]
+        series += [
+            Series(said, role, same_rounds.get(name, ()))
+            for name, said, role, _ in OURS
+            if name in MINE
+        ]
         yield "speed_peers", series, OTHERS
 
 

@@ -154,8 +154,8 @@ def test_others_stand_with_those_that_keep_as_much(bench):
     assert "| **js 9, full recording** | 240 | 30× |" in second
     assert any("this package, row-wise" in line for line in first)
     drawn = {one.name: one for one in list(bench.write_docs.plots(kept))[1][1]}
-    assert drawn["burr 1, tracker"].dashed
-    assert not drawn["burr 1, no tracker"].dashed
+    assert drawn["burr, tracker"].dashed
+    assert not drawn["burr, no tracker"].dashed
     assert not any("loop" in name for name in drawn)
 
 
