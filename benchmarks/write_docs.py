@@ -45,6 +45,7 @@ STOPS = {
     1: _ENVELOPE,
     7: _ENVELOPE,
     8: _ENVELOPE,
+    9: _ENVELOPE,
     10: "A hundredth of the fastest would be less than three microseconds, the answer included.",
     21: _ENVELOPE,
 }
@@ -116,7 +117,7 @@ def summary(told: dict[str, Any]) -> Iterator[str]:
     )
     for title, chosen in (("A gate is missed", True), ("The gates hold, a stretch is open", False)):
         lines = [
-            f"- **{goal['number']}** {goal['title']}: {'; '.join(short)}."
+            f"- **{goal['number']}** {goal['title']} - {'; '.join(short)}."
             + (f" {STOPS[goal['number']]}" if goal["number"] in STOPS else "")
             for goal in told["goals"]
             if bool(open_[goal["number"]]) == chosen and (short := short_of(goal))
@@ -131,9 +132,10 @@ def short_of(goal: dict[str, Any]) -> list[str]:
     found = []
     for figure in goal["figures"]:
         bounds = {"MISSED": ("gate", "stretch"), "gate": ("stretch",)}.get(figure["met"], ())
-        wanted = [f"{b} {figure[b]:,g}" for b in bounds if figure[b] is not None]
+        sign = "≥ " if figure["at_least"] else "≤ "
+        wanted = [f"{b} {written(figure[b], '', sign)}" for b in bounds if figure[b] is not None]
         if wanted:
-            found.append(f"{figure['label']} {measured(figure)} ({', '.join(wanted)})")
+            found.append(f"{figure['label']}: {measured(figure)} ({', '.join(wanted)})")
     more = (why for why in missed(goal) if why not in {f["label"] for f in goal["figures"]})
     return [*found, *more]
 

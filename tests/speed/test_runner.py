@@ -118,12 +118,12 @@ def test_every_goal_has_a_place_on_the_page(bench):
 
 def test_the_summary_says_what_falls_short_and_by_how_much(bench):
     kept = results(bench)
-    assert any("what 0.9× (stretch 0.5)" in line for line in bench.write_docs.summary(kept))
+    assert any("what: 0.9× (stretch ≤ 0.5)" in line for line in bench.write_docs.summary(kept))
     kept["goals"][0]["figures"] = [figure(bench, 2).to_dict()]
     kept["goals"][0]["not_measured"] = "no node"
     said = "\n".join(bench.write_docs.summary(kept))
     assert "A gate is missed" in said
-    assert "what 2× (gate 1, stretch 0.5); not measured: no node" in said
+    assert "what: 2× (gate ≤ 1, stretch ≤ 0.5); not measured: no node" in said
 
 
 def against(bench, number, names, ratio=30.0):
