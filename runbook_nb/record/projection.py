@@ -6,11 +6,11 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenList, Immutable
 from runbook_nb._text import counted

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, listed

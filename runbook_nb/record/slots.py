@@ -7,9 +7,9 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import DefinitionError
