@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, Event, FanOut
 from runbook_nb.record.narrative import condition_words, is_told_of_values, row_words
-from runbook_nb.record.places import HEAD
 from runbook_nb.record.projection import RowInMaking, WalkRow
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.rulebook import functions_in
@@ -76,17 +75,28 @@ class RowForms:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._forms: dict[int, tuple[_Form, ...]] = {}
+        self._forms: dict[tuple[int, frozenset[str]], tuple[_Form, ...]] = {}
         self._words: dict[DecisionPath, Words | None] = {}
 
     def branch(
-        self, fan: FanOut, index: int, prefix: str, facts: ShapeFacts, step: int
+        self,
+        fan: FanOut,
+        index: int,
+        prefix: str,
+        facts: ShapeFacts,
+        step: int,
+        *,
+        without: frozenset[str] = frozenset(),
     ) -> list[WalkRow]:
-        """Give the rows of a branch of a fan-out that has no fan-outs in it, from a step on."""
-        forms = self._forms.get(id(facts))
+        """Give the rows of a branch of a fan-out that has no fan-outs in it, from a step on.
+
+        Those of some types may be left out.
+        """
+        forms = self._forms.get((id(facts), without))
         if forms is None:
             told = (event for event in facts.events if event.code.kind in ROW_TYPES)
-            forms = self._forms[id(facts)] = tuple(map(self._form, told))
+            forms = tuple(form for form in map(self._form, told) if form.type not in without)
+            self._forms[id(facts), without] = forms
         ref = fan.stage
         values, offset = fan.part(index)
         outer = f"{prefix}{ref.path}"[:-1] or None
@@ -96,10 +106,15 @@ class RowForms:
         said = show(name)
         status = fan.status(index).replace("_", " ")
         row = RowInMaking
+        head = []
+        if "subflow" not in without:
+            head.append(row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"))
+        if "step" not in without:
+            head.append(row(step + 1, "step", 1, name, mount, named, outer, "Received item"))
+            head.append(row(step + 2, "step", 1, name, mount, named, outer, "Received index"))
+        first = step + len(head)
         rows = [
-            row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"),
-            row(step + 1, "step", 1, name, mount, named, outer, "Received item"),
-            row(step + 2, "step", 1, name, mount, named, outer, "Received index"),
+            *head,
             *[
                 row(
                     at,
@@ -112,20 +127,13 @@ class RowForms:
                     text if words is None else words(values, offset),
                 )
                 for at, (kind, depth, stage, stage_id, tail, mounts, text, words) in enumerate(
-                    forms, step + HEAD
+                    forms, first
                 )
             ],
-            row(
-                step + HEAD + len(forms),
-                "subflow",
-                0,
-                name,
-                mount,
-                named,
-                outer,
-                f"Left {said}: {status}",
-            ),
         ]
+        if "subflow" not in without:
+            left = f"Left {said}: {status}"
+            rows.append(row(first + len(forms), "subflow", 0, name, mount, named, outer, left))
         for made in rows:
             made.__class__ = WalkRow  # type: ignore[assignment]
         return rows  # type: ignore[return-value]
