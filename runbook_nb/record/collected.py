@@ -10,19 +10,19 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from runbook_nb._frozen import FrozenDict, FrozenRows, Immutable
+from runbook_nb._frozen import FrozenDict, FrozenRows, MadeOnDemand
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of, tally
 from runbook_nb.rules.columns import Columns
-from runbook_nb.rules.held import PlainColumn
+from runbook_nb.rules.held import CHUNK, Held, PlainColumn
 
 #: The number of a branch that has no verdict, and so no row.
 _NONE = 0
 
 
-class VerdictRows(Sequence[FrozenDict], Immutable):
+class VerdictRows(MadeOnDemand[FrozenDict]):
     """One row per branch that ended ``ok`` with a verdict, in item order.
 
     Attributes
@@ -128,32 +128,24 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
     def __getitem__(self, index: slice) -> list[FrozenDict]: ...
     def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
         if isinstance(index, slice):
-            return self._some(range(len(self))[index])
+            return list(self.some(range(len(self))[index]))
         place = range(len(self))[index]
         return self._row(self.fan_out.items[self.item_of(place)], self._numbers[place])
 
-    def _some(self, rows: range) -> list[FrozenDict]:
-        """Make some rows, column by column."""
-        places = rows if self.places is None else [self.places[row] for row in rows]
-        words = [self._words[self._numbers[row]] for row in rows]
-        cells = [
-            words if name == self._verdict else self._cells(name, places) for name in self.names
-        ]
-        return [FrozenDict(zip(self.names, row, strict=True)) for row in zip(*cells, strict=True)]
+    def some(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
+        """Make the rows at some places, a part of them at a time, column by column."""
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            places = part if self.places is None else [self.places[row] for row in part]
+            words = [self._words[self._numbers[row]] for row in part]
+            cells = [
+                words if name == self._verdict else self._cells(name, places) for name in self.names
+            ]
+            for row in zip(*cells, strict=True):
+                yield FrozenDict(zip(self.names, row, strict=True))
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copies, and what travels to a worker, are the rows without the record behind them.
-        return (list, (list(self),))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{times} {word}" for word, times in self.counts().items())
@@ -162,8 +154,9 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
 def without_missing(column: Sequence[Any]) -> Sequence[Any]:
     """Give a column with None where a row lacks it."""
-    if not isinstance(column, PlainColumn):
-        return column
-    if type(MISSING) not in column.classes:
-        return column.whole()
+    if isinstance(column, Held) and not isinstance(column, PlainColumn):
+        return column  # of a frame: what it has not is null
+    types = column.classes if isinstance(column, PlainColumn) else set(map(type, column))
+    if type(MISSING) not in types:
+        return column.whole() if isinstance(column, PlainColumn) else column
     return [None if value is MISSING else value for value in column]

@@ -40,11 +40,6 @@ class Block(NamedTuple):
     prefix: str
     facts: ShapeFacts
 
-    @property
-    def size(self) -> int:
-        """How many rows they are."""
-        return FRAME + self.facts.rows
-
 
 class Rows:
     """The rows of a log, or of one branch of it alone.
@@ -253,15 +248,16 @@ class Rows:
         rows: list[WalkRow] = []
         end = start + n
         step = start
+        # Where there are secret texts to look for, each name is looked through in place.
+        branch = None if self._redactor.knows_secrets else self._made_from().branch
         for piece in self._pieces(start) if n > 0 else ():
-            if not isinstance(piece, Block):
+            if isinstance(piece, Entry):
                 rows.append(self.make(piece, step))
-            elif self._redactor.knows_secrets or step + piece.size > end:
-                # Where there are secret texts to look for, each name is looked through in place.
+            elif branch is None or step + FRAME + piece.facts.rows > end:
                 inside = islice(self._entries_of(*piece[:3]), end - step)
                 rows += [self.make(entry, at) for at, entry in enumerate(inside, step)]
             else:
-                rows += self._made_from().branch(*piece, step)
+                branch(*piece, step, rows)
             step = start + len(rows)
             if step >= end:
                 break
@@ -270,6 +266,7 @@ class Rows:
     def made_of_control(self, conditions: int, others: int) -> list[WalkRow]:
         """Make the first rows that tell of decisions, and the first others but reads and writes."""
         rows: list[WalkRow] = []
+        forms = self._made_from()
         for piece in self._pieces(0):
             if not conditions and not others:
                 break
@@ -280,7 +277,7 @@ class Rows:
                 fits = told <= conditions and (rest <= others or not others)
                 if fits and not self._redactor.knows_secrets:
                     without = _NO_STEPS if others else _NO_CONTROL
-                    rows += self._made_from().branch(*piece, len(rows), without=without)
+                    forms.branch(*piece, len(rows), rows, without=without)
                     conditions, others = conditions - told, others and others - rest
                     continue
                 entries = self._entries_of(*piece[:3])
@@ -347,9 +344,20 @@ class Rows:
         first, before = sums.at(skip)
         skip -= before
         for index in range(first, len(fan)):
-            if fan.shape(index) is not None:
+            shape = fan.shape(index)
+            if shape is None:
+                continue
+            facts = facts_of(self._log, shape)
+            if self._is_block(fan, index, facts, skip):
+                yield Block(fan, index, prefix, facts)
+            else:
                 yield from self._branch(fan, index, prefix, skip)
-                skip = 0
+            skip = 0
+
+    @staticmethod
+    def _is_block(fan: FanOut, index: int, facts: ShapeFacts, skip: int) -> bool:
+        """Say whether a branch can be told as a whole."""
+        return not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index)
 
     def _branch(
         self, fan: FanOut, index: int, prefix: str, skip: int = 0
@@ -358,7 +366,7 @@ class Rows:
         if shape is None:
             return
         facts = facts_of(self._log, shape)
-        if not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index):
+        if self._is_block(fan, index, facts, skip):
             yield Block(fan, index, prefix, facts)
         elif not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
             yield from self._track(self.part_of(fan, index, prefix), skip)
