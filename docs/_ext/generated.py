@@ -28,12 +28,19 @@ GROUPS = {
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
     "artifacts": ("Artifacts", "Filing payloads under tickets: [](../record.md#artifacts)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
+    "widgets": ("Widgets", "Running runbooks from a cell: [](../howto/run-from-a-form.md)."),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
 
 #: Classes that public calls give back and that have no public name of their own.
 GIVEN_BACK = {
-    "rules": ["runbook_nb.rules.Selection"],
+    "rules": [
+        "runbook_nb.rules.Selection",
+        "runbook_nb.rules.changes.RuleChange",
+        "runbook_nb.rules.changes.FieldChange",
+        "runbook_nb.rules.silent.Silent",
+        "runbook_nb.rules.silent.Taker",
+    ],
     "chart": [],
     "record": [
         "runbook_nb.record.slots.Slots",
@@ -65,7 +72,16 @@ GIVEN_BACK = {
         "runbook_nb.runbook.envelope.FiledWalk",
         "runbook_nb.runbook.dossier.Dossier",
         "runbook_nb.runbook.dossier.SubjectFacts",
+        "runbook_nb.runbook.rejudging.Rejudged",
+        "runbook_nb.runbook.comparing.Comparison",
+        "runbook_nb.runbook.comparing.Flip",
+        "runbook_nb.runbook.comparing.FlipGroup",
+        "runbook_nb.runbook.comparing.Uncompared",
+        "runbook_nb.runbook.causes.Cause",
+        "runbook_nb.runbook.sides.Side",
+        "runbook_nb.runbook.sides.Standing",
     ],
+    "widgets": [],
     "": ["runbook_nb.settings.Options"],
 }
 

@@ -9,10 +9,10 @@ the only place that decides when two items are the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import did_you_mean, summarize, visible
 from runbook_nb.errors import DefinitionError
@@ -127,6 +127,8 @@ def normalize(section: str, values: Items, *, require_why: bool = False) -> tupl
             section,
             f"write {section}=[…], also for a single item",
         )
+    if not require_why and all(value.__class__ is Item for value in values):
+        return tuple(values)
     return tuple(_item(f"{section}[{n}]", value, require_why) for n, value in enumerate(values))
 
 

@@ -6,9 +6,9 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._text import show
 from runbook_nb.record.log import Event, StageRef
 from runbook_nb.record.shapes import ShapeFacts
@@ -17,6 +17,9 @@ from runbook_nb.rules.decision import Decision
 #: Rows around those of a branch's own track: entering and the two inputs; with leaving.
 HEAD: Final = 3
 FRAME: Final = 4
+
+#: Of those, the ones that are no step: entering and leaving.
+CONTROL_FRAME: Final = 2
 
 
 def runtime_id(prefix: str, stage_id: str, execution: int) -> str:

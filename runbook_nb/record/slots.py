@@ -6,17 +6,18 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
-from runbook_nb._text import visible
+from runbook_nb._dataclass import dataclass
+from runbook_nb._frozen import FrozenDict, FrozenList, Immutable, MadeOnDemand
+from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
+from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.evaluate import Decision
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ _set_fan, _set_index, _set_item, _set_status, _set_value, _set_branch = (
 )
 
 
-class Slots(Sequence[Slot], Immutable):
+class Slots(MadeOnDemand[Slot]):
     """The slots of one fan-out, as a sequence that cannot be changed.
 
     With a redactor each slot is served: what its policy hides is not in it.
@@ -193,17 +194,6 @@ class Slots(Sequence[Slot], Immutable):
         if self._redactor is None:
             return slots_of(self.fan_out)
         return (self._slot(i) for i in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copies, and what travels to a worker, are the slots without the record behind them.
-        return (list, (list(self),))
 
     def __repr__(self) -> str:
         count, name = self.fan_out.status_count, self.fan_out.stage.name
@@ -329,14 +319,30 @@ def subject_reader(
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
     item_at, scrub = fan.item, redactor.scrub
+    columns = fan.items if isinstance(fan.items, Columns) else None
 
     def read(index: int) -> Any:
+        if columns is not None:  # rows need not be made for that
+            (name,) = (None,) if key is None else columns.values(key, (index,))
+            if name is None or name is MISSING:
+                return None
+            return PLACEHOLDER if hidden else scrub(name)
         item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
 
     return read
+
+
+def served_subjects(redactor: Redactor, fan: FanOut, column: str | None = None) -> Iterable[Any]:
+    """Give `served_subject` of every item; of a column as it stands where nothing is hidden."""
+    from runbook_nb.record.collected import without_missing
+
+    key, items = fan.subject if fan.subject is not None else column, fan.items
+    if isinstance(items, Columns) and key in items.names and not redactor.active:
+        return without_missing(items.held(key))
+    return map(subject_reader(redactor, fan, column), range(len(fan)))
 
 
 def value_of(fan: FanOut, index: int) -> Any:

@@ -8,10 +8,10 @@ verdicts come from is in the picture before anything has run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, show
@@ -189,6 +189,10 @@ class Structure(Immutable, Renderable):
 
     def frames(self) -> dict[str, str]:
         """Give the stage whose chart each node lies in, the innermost one; others have none."""
+        return dict(self._frames)
+
+    @cached_property
+    def _frames(self) -> dict[str, str]:
         wide_first = sorted(self.groups, key=lambda group: -len(group[1]))
         return {member: key for key, members in wide_first for member in members}
 

@@ -13,7 +13,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, overload
 
-from runbook_nb._frozen import ATOMS, Immutable
+from runbook_nb._frozen import ATOMS, MadeOnDemand
 from runbook_nb._json import plain_scalar
 from runbook_nb._text import MISSING
 from runbook_nb.rules.facts import snapshot
@@ -21,7 +21,7 @@ from runbook_nb.rules.facts import snapshot
 #: Classes whose values are canonical as they are, in a frame as well.
 SETTLED: Final = (ATOMS - {float, complex, Decimal}) | {type(MISSING)}
 
-#: So few cells of a series are read one by one.
+#: So few cells of a series, or of Arrow data, are read one by one.
 FEW: Final = 64
 
 #: How many rows are made at a time when all are looked at one after the other.
@@ -153,7 +153,7 @@ def _local(instant: Any, zone: Any) -> Any:
         return instant.replace(tzinfo=UTC)
 
 
-class Held(Sequence[Any], Immutable):
+class Held(MadeOnDemand[Any]):
     """A column: a frozen sequence of canonical values, `MISSING` where a row has none."""
 
     __slots__ = ()
@@ -205,15 +205,6 @@ class Held(Sequence[Any], Immutable):
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), CHUNK):
             yield from self.many(range(start, min(start + CHUNK, len(self))))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
-            return NotImplemented
-        return len(self) == len(other) and all(
-            a is b or a == b for a, b in zip(self, other, strict=True)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {len(self)} values>"
@@ -293,6 +284,10 @@ class ArrayColumn(Held):
         where: Any
         if isinstance(indices, range) and indices.step == 1:
             where = slice(indices.start, indices.stop)
+        elif isinstance(indices, tuple) and len(indices) == 1:  # one cell: nothing to gather
+            if self._nulls is not None and self._nulls[indices[0]]:
+                return [None]
+            where = slice(indices[0], indices[0] + 1)
         else:
             where = indices if isinstance(indices, np.ndarray) else np.array([*indices], dtype="i8")
         data = self._data[where]
@@ -426,12 +421,14 @@ class ArrowColumn(Held):
     def many(self, indices: Iterable[int]) -> list[Any]:
         """Give the values of some rows, in the order asked for."""
         if isinstance(indices, range) and indices.step == 1:
-            part = self._data.slice(indices.start, len(indices))
-        else:
-            import pyarrow as pa
+            return _arrow_values(self._data.slice(indices.start, len(indices)))
+        places = indices if isinstance(indices, Sequence) else [*indices]
+        if len(places) <= FEW:  # taking joins all chunks first, however few are wanted
+            cut = self._data.slice
+            return [v for place in places for v in _arrow_values(cut(int(place), 1))]
+        import pyarrow as pa
 
-            part = self._data.take(pa.array([*indices], pa.int64()))
-        return _arrow_values(part)
+        return _arrow_values(self._data.take(pa.array([*places], pa.int64())))
 
     def part(self, rows: range) -> Held:
         """Give the column of neighbouring rows alone, without copying it."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
@@ -295,6 +295,37 @@ class RuleSet(Renderable, Immutable):
         from runbook_nb.rules.loader import write_yaml
 
         return write_yaml(self.to_dict())
+
+    def to_python(self, name: str = "rules") -> str:
+        """Give the content as Python text that builds an equal rule set.
+
+        Parameters
+        ----------
+        name : str
+            The variable it is assigned to.
+
+        Raises
+        ------
+        RuleError
+            A rule is a function, whose text is not known.
+        """
+        from runbook_nb.rules.source import write_python
+
+        return write_python(self, name)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the content to a ``.yaml``, ``.yml`` or ``.json`` file, whole or not at all.
+
+        Raises
+        ------
+        LoadError
+            The ending is another, or the file that is there holds no rule set.
+        RuleError
+            ``same_version``: the file holds other content under this name and version.
+        """
+        from runbook_nb.rules.keeping import save
+
+        return save(self, path)
 
     @classmethod
     def loads(cls, text: str, format: Literal["yaml", "json"] = "yaml") -> RuleSet:

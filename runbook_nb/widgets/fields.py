@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from runbook_nb._arguments import resolved, secret_names, validate_arguments
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, listed, show
