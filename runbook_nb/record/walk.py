@@ -30,6 +30,7 @@ from runbook_nb.rules.evaluate import Decision, DecisionPath
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.spots import Marks, Spots
     from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
 
@@ -212,6 +213,19 @@ class Walk(Sequence[WalkRow], Renderable):
         rows = tuple(self._rows.make(entry, step) for step, entry in enumerate(kept))
         return ProjectedWalk(rows, "control-flow", len(rows), total, False, control > cap)
 
+    @property
+    def spots(self) -> Spots:
+        """What finds the place of a row in the record; see `record.spots`."""
+        from runbook_nb.record.spots import Spots
+
+        return Spots(self._rows)
+
+    def marks(self, kinds: frozenset[str]) -> Marks:
+        """Give what finds the rows of some kinds among all; see `record.spots`."""
+        from runbook_nb.record.spots import Marks
+
+        return Marks(self._log, self._rows, kinds)
+
     # -- one subject, all decisions ----------------------------------------------------------
 
     def branches(self) -> Iterator[tuple[FanOut, int, str]]:
@@ -289,12 +303,16 @@ class Walk(Sequence[WalkRow], Renderable):
         if len(found) != 1:
             more = sum(1 for _ in places.find(subject, index, stage)) if found else 0
             raise SubjectNotFound(*self._lookup_words(subject, index, found, more))
+        return self.inside(found[0])
+
+    def inside(self, branch: tuple[FanOut, int, str]) -> Walk:
+        """Give the walk of one branch alone, as `branches` yields them."""
         return Walk(
             self._log,
             name=self.name,
             structure=self.structure,
             redactor=self._redactor,
-            only=found[0],
+            only=branch,
         )
 
     def _index(self) -> SubjectIndex:
