@@ -299,6 +299,26 @@ class Moment:
                 if event.code.kind == "stage":
                     yield f"{inner}{event.code.stage.key}"
 
+    def row_of(self, key: str) -> int | None:
+        """Find the row that tells of a stage on the way: of a decider, the one of its decision.
+
+        None for a stage that is not on it.
+        """
+        chain = self.spot.chain[: 0 if self._walk.only is None else 1]
+        for depth, (part, template, _) in enumerate(self._levels()):
+            around = self.spot.chain[: len(chain) + depth]
+            found: Spot | None = None
+            for at, event in enumerate(part.facts.events):
+                if self.redactor.text(f"{template}{event.code.stage.key}") != key:
+                    continue
+                if event.code.kind in DECISIONS:
+                    return self._moments.spots.row(Spot(around, part, at))
+                if event.code.kind == "stage" and found is None:
+                    found = Spot(around, part, at)
+            if found is not None:
+                return self._moments.spots.row(found)
+        return None
+
     # -- what was decided ------------------------------------------------------------------
 
     @cached_property

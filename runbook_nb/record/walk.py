@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.spots import Marks, Spots
     from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
+    from runbook_nb.widgets.explorer import Explorer
 
 #: So many rows are made together where all of them are asked for.
 _AT_ONCE: Final = 4096
@@ -451,6 +452,17 @@ class Walk(Sequence[WalkRow], Renderable):
         """
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def explore(self, subject: Any = None) -> Explorer:
+        """Go through the rows one by one, beside the flowchart; a widget.
+
+        Parameters
+        ----------
+        subject : object, optional
+            Whose decision to begin at; by default that of the first subject.
+        """
+        explorer: Explorer = through("explore", self, subject)
+        return explorer
 
     def _head(self) -> Card:
         from runbook_nb.record.outline import walk_head
