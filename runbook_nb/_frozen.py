@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -251,9 +251,13 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
         self._rows[index] = row
         self._looked = True
 
-    def under(self, key: Any) -> list[Any]:
+    def under(self, key: Any, places: Iterable[int] | None = None) -> list[Any]:
         """Give what stands under a key, None where nothing does; no row is made for that."""
-        return [row.get(key) for row in self._rows]
+        rows = self._rows if places is None else list(map(self._rows.__getitem__, places))
+        try:
+            return list(map(operator.itemgetter(key), rows))
+        except KeyError:
+            return [row.get(key) for row in rows]
 
     def _kept(self, index: int) -> FrozenDict:
         row = self._rows[index]

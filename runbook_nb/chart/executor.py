@@ -34,6 +34,7 @@ from runbook_nb.chart.model import (
 )
 from runbook_nb.chart.mounts import enter, leave
 from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, plan_chart
+from runbook_nb.chart.progress import begin
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
@@ -87,17 +88,23 @@ def _rules_in(chart: Chart) -> list[Any]:
 
 
 async def _ended(execution: Execution) -> Run:
+    status, told = "ok", begin(execution)
     try:
         output = await execution.go()
     except InterruptSignal as pause:
+        status = "paused"
         return execution.finish("paused", error=pause)
     except BaseException as error:
+        status = status_of(error)
         if getattr(error, "code", None) == "bad_checkpoint":
             raise  # found where the run was to go on: nothing has run
-        run = execution.finish(status_of(error), error=error)
+        run = execution.finish(status, error=error)
         hide_in(error, run.redactor)
         _hand_over(error, run, execution)
         raise
+    finally:
+        if told is not None:
+            told(status)
     return execution.finish("ok", output=output)
 
 

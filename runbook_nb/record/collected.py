@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, FrozenRows, Immutable
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
@@ -45,9 +45,11 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         words: dict[str, int] = {"": _NONE}
         table: dict[int, int] = {}
         numbers = fan_out.shape_numbers()
-        for number in tally(numbers):
-            route = facts_of(fan_out.log, fan_out.log.shapes[number]).route if number >= 0 else None
+        for number in fan_out.shape_counts():
+            route = facts_of(fan_out.log, fan_out.log.shapes[number]).route
             table[number] = _NONE if not route else words.setdefault(route, len(words))
+        if fan_out.begun_count < len(fan_out):
+            table[-1] = _NONE
         self._words = tuple(words)
         words_of = mapped(numbers, table)
         #: Item of each row; None where row and item have one number.
@@ -64,7 +66,13 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each verdict, in the order they first appear."""
-        return {self._words[number]: times for number, times in tally(self._numbers).items()}
+        if self.places is not None:
+            return {self._words[number]: times for number, times in tally(self._numbers).items()}
+        counts = dict.fromkeys(self._words[1:], 0)
+        fan = self.fan_out
+        for number, times in fan.shape_counts().items():
+            counts[facts_of(fan.log, fan.log.shapes[number]).route or ""] += times
+        return counts
 
     def rows_of(self, word: str) -> Sequence[int]:
         """Give the places of the rows with a verdict."""
@@ -74,19 +82,23 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         """Give what stands under a name in each row; None where the item has nothing there."""
         if name == self._verdict:
             return list(map(self._words.__getitem__, self._numbers))
-        items, places = self.fan_out.items, self.places
-        if not isinstance(items, Columns):
-            return [self._value(item, name) for item in self._own_items()]
-        if places is None:
-            return without_missing(items.held(name))
-        return without_missing(items.values(name, places))
+        return self._cells(name, self.places)
 
     def held(self, name: str) -> Sequence[Any]:
         """Give what stands under a name in each item, also in those without a row."""
         items = self.fan_out.items
+        return items.held(name) if isinstance(items, Columns) else self._cells(name, None)
+
+    def _cells(self, name: str, places: Sequence[int] | None) -> Sequence[Any]:
+        """Give what stands under a name in some items, in all of them for None."""
+        items = self.fan_out.items
         if isinstance(items, Columns):
-            return items.held(name)
-        return [self._value(item, name) for item in items]
+            held = items.held(name) if places is None else items.values(name, places)
+            return without_missing(held)
+        if isinstance(items, FrozenRows):
+            return items.under(name, places)
+        some = items if places is None else map(items.__getitem__, places)
+        return [self._value(item, name) for item in some]
 
     def _own_items(self) -> Iterator[Any]:
         items = self.fan_out.items
@@ -116,9 +128,18 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
     def __getitem__(self, index: slice) -> list[FrozenDict]: ...
     def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            return self._some(range(len(self))[index])
         place = range(len(self))[index]
         return self._row(self.fan_out.items[self.item_of(place)], self._numbers[place])
+
+    def _some(self, rows: range) -> list[FrozenDict]:
+        """Make some rows, column by column."""
+        places = rows if self.places is None else [self.places[row] for row in rows]
+        words = [self._words[self._numbers[row]] for row in rows]
+        cells = [
+            words if name == self._verdict else self._cells(name, places) for name in self.names
+        ]
+        return [FrozenDict(zip(self.names, row, strict=True)) for row in zip(*cells, strict=True)]
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
     from runbook_nb.record.recording import Recording
     from runbook_nb.record.run import Run
+    from runbook_nb.rules import RuleSet
+    from runbook_nb.runbook.comparing import Comparison
+    from runbook_nb.runbook.rejudging import Rejudged
+    from runbook_nb.runbook.sides import Side
     from runbook_nb.widgets.explorer import Explorer
 
 #: The two keys of an envelope on the wire, in order.
@@ -234,6 +238,62 @@ class Envelope(Renderable, FrozenDict):
 
         return explain(self, subject, row)
 
+    @cached_property
+    def side(self) -> Side:
+        """Every subject with what became of it, as comparisons read it."""
+        from runbook_nb.runbook.sides import side_of
+
+        return side_of(self)
+
+    def rejudge(self, rules: RuleSet | Mapping[str, Any]) -> Rejudged:
+        """Judge the recorded facts again by other rules; no source is called.
+
+        Parameters
+        ----------
+        rules : RuleSet or mapping
+
+        Raises
+        ------
+        NotCarried
+            This copy holds the wire form only.
+
+        Returns
+        -------
+        Rejudged
+            Where the rules need a fact that was not recorded, or that a policy hides, the subject
+            *cannot be re-judged*; nothing is guessed.
+
+        Examples
+        --------
+        >>> from runbook_nb.runbook.triage import triage
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> rows = [{"host": "a", "days": 9}, {"host": "b", "days": 2}]
+        >>> envelope = triage(rows, rules, subject="host", source="two rows")
+        >>> envelope.rejudge(RuleSet("age", "v2", [Rule({"days": {"gt": 1}}, "old")], "fresh"))
+        <Rejudged age v2 · 2 subjects (2 old), before age v1>
+        """
+        from runbook_nb.runbook.rejudging import rejudge
+
+        return rejudge(self, rules)
+
+    def compare(self, other: Any) -> Comparison:
+        """Compare with another envelope, or with this one judged again.
+
+        Parameters
+        ----------
+        other : Envelope or Rejudged
+            The later side.
+
+        Returns
+        -------
+        Comparison
+            What changed, by the rule and the values that changed it.
+        """
+        from runbook_nb.runbook.comparing import compare
+
+        return compare(self, other)
+
     def to_frame(self, *, typed: bool | None = None) -> pd.DataFrame:
         """Give every verdict row known as a DataFrame, with what decided each.
 
@@ -300,8 +360,9 @@ class Envelope(Renderable, FrozenDict):
     def to_json(self, *, dossier: bool = False, indent: int | None = None) -> str:
         """Give the wire form as strict JSON, in its own key order."""
         separators = (",", ":") if indent is None else (",", ": ")
+        # Frozen mappings and lists are written as they stand; only a dossier is put beside them.
         return json.dumps(
-            self.to_dict(dossier=dossier),
+            self.to_dict(dossier=True) if dossier else self,
             ensure_ascii=False,
             allow_nan=False,
             indent=indent,

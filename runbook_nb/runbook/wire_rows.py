@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeGuard, overload
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._json import MAX_BITS, WireReport, to_wire
+from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
@@ -95,7 +95,13 @@ class WireRows(Sequence[FrozenDict], Immutable):
     def __getitem__(self, index: slice) -> list[FrozenDict]: ...
     def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            if self.order is None:
+                some = self.source[index]
+            else:
+                some = [self.source[place] for place in self.order[index]]
+            if are_plain(some):
+                return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in some]
+            return list(map(_converted, some))
         return _converted(self.source[self.place_of(range(len(self))[index])])
 
     def __iter__(self) -> Iterator[FrozenDict]:

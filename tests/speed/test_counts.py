@@ -57,6 +57,40 @@ def test_the_envelope_costs_in_proportion_to_what_it_shows(bench, rows):
     assert beside_the_chart(N) <= 3 * beside_the_chart(N // 4)
 
 
+def test_the_envelope_of_a_few_subjects_costs_few_calls(bench, rows):
+    """Nearly all of it is spent once per answer, so that is what is held down."""
+    chart = bench.ours.row_wise_chart(rows[:50])
+    whole = calls(bench, bench.ours.answers(chart))
+    assert whole <= 6_000
+    assert whole - calls(bench, chart.run_sync) <= 3_500
+
+
+def test_the_envelope_of_columns_costs_the_same_for_however_many_subjects(bench, rows):
+    def whole(n):
+        return calls(bench, bench.ours.answers(bench.ours.batch_chart(columns(n), n)))
+
+    def columns(n):
+        return rb.rules.columns.as_columns(bench.task.columns_of(n))
+
+    assert whole(4 * N) - whole(N) <= N // 100
+
+
+def test_a_large_frame_is_counted_once(bench, monkeypatch):
+    """What is told of all branches comes from one count per kind, however often it is told."""
+    from runbook_nb.record.judged import JudgedFan
+
+    counted = []
+    real = JudgedFan._times
+    monkeypatch.setattr(
+        JudgedFan,
+        "_times",
+        lambda self: counted.append(not self._tally and bool(self.numbers)) or real(self),
+    )
+    bench.ours.caller(bench.ours.batch_chart(bench.task.columns_of(N), N))()
+    assert len(counted) > 5
+    assert sum(counted) == 1
+
+
 def test_what_a_subject_costs_does_not_depend_on_how_many_there_are(bench, rows):
     def each(n):
         return calls(bench, bench.ours.row_wise_chart(rows[:n]).run_sync) / n
