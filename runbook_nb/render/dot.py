@@ -83,7 +83,7 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
     from graphviz import Digraph
 
     look = look or Look()
-    many = most_branches(graph) >= MANY_BRANCHES
+    many, aside = most_branches(graph) >= MANY_BRANCHES, graph.direction != "TB"
     drawn = Digraph(
         "flow",
         graph_attr={
@@ -91,7 +91,7 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
             "nodesep": "0.16" if many or look.lean else "0.26",
             **_GRAPH,
         },
-        node_attr=_NODE if graph.direction == "TB" else _NODE | _NARROW,
+        node_attr=_NODE | _NARROW if aside or (look.lean and look.narrow) else _NODE,
         edge_attr=_EDGE,
     )
     names = {node.key: f"n{place}" for place, node in enumerate(graph.nodes, 1)}

@@ -15,7 +15,7 @@ import traitlets
 
 from runbook_nb._json import encode_deep, to_wire
 from runbook_nb._text import MISSING, clip, counted, show, visible
-from runbook_nb._view import Badge, Card, Cell, Data, Table
+from runbook_nb._view import Badge, Card, Cell, Data, Role, Table
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.moments import MAX_KEYS, Around, Held, Long
 from runbook_nb.record.projection import WalkRow
@@ -245,6 +245,7 @@ class Explorer(Widget):
             "total": page.total,
             "matching": page.matching,
             "searched": page.searched,
+            "among": page.among,
             "next": page.next,
             "outcomes": [[*badge(o.word, o.role), o.count] for o in self.source.outcomes(fan)],
             "found": [
@@ -271,7 +272,7 @@ class Explorer(Widget):
             "total": made.total,
             "when": "" if made.step == seen.step else f"at row {made.step}",
             "words": visible(made.words),
-            "rows": [] if table is None else _evidence_rows(table),
+            "rows": [] if table is None else _evidence_rows(table, self.source.roles),
         }
 
     def _state(self, seen: Seen) -> dict[str, Any]:
@@ -353,7 +354,7 @@ def _evidence_table(card: Card) -> Table | None:
     return next((part for part in parts if isinstance(part, Table)), None)
 
 
-def _evidence_rows(table: Table) -> list[list[Any]]:
+def _evidence_rows(table: Table, roles: Mapping[str, Role]) -> list[list[Any]]:
     """Give each rule as an equation: its number, key, actual, operator, limit, what came of it."""
     heads = [str(column.head) for column in table.columns]
     at = {head: heads.index(head) for head in heads}
@@ -365,7 +366,8 @@ def _evidence_rows(table: Table) -> list[list[Any]]:
         result: Cell = row[at["result"]]
         said = tell(result)
         if place in strong and cell_text(result):
-            said = [badge(f"{cell_text(result).partition(',')[0]}, {leads.word}", str(leads.role))]
+            role = roles.get(leads.word, leads.role)
+            said = [badge(f"{cell_text(result).partition(',')[0]}, {leads.word}", str(role))]
         number = cell_text(row[at["rule"]])
         found.append(
             [

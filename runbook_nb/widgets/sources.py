@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runbook_nb._view import Graph
+from runbook_nb._view import Graph, Role
 from runbook_nb.record.moments import Around, Trail
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.rules.decision import Decision, Selection
@@ -97,12 +97,15 @@ class Source(ABC):
         How many stages were executed; None when that is not carried.
     lacking : str
         What this record does not carry, in a sentence; empty when it carries all.
+    roles : mapping
+        Verdict word -> its role, the same wherever it is shown.
     """
 
     name: str
     told: str
     steps: int | None
     lacking: str = ""
+    roles: Mapping[str, Role] = {}
 
     @abstractmethod
     def total(self, kind: str = "all") -> int:

@@ -81,8 +81,8 @@ class Page:
         How many there are in all.
     matching : int or None
         How many of them match; None when a search has not looked at all of them.
-    searched : int
-        How many were looked at.
+    searched, among : int
+        How many were looked at, and how many there are to look at.
     next : int or None
         Where to go on; None at the end.
     """
@@ -91,6 +91,7 @@ class Page:
     total: int
     matching: int | None
     searched: int
+    among: int
     next: int | None
 
 
@@ -227,6 +228,7 @@ class Subjects:
             total=len(self.fan),
             matching=matching,
             searched=searched,
+            among=len(places),
             next=following,
         )
 

@@ -59,7 +59,7 @@ class ToldSource(Source):
         self.lacking = lacking
         self._facts = [] if dossier is None else list(dossier.subjects())
         self._decided = [facts for facts in self._facts if facts.decision is not None]
-        self._roles = {} if structure is None else roles_of(structure)
+        self.roles = {} if structure is None else roles_of(structure)
         self._filed = rows
         self._rows = self._told_rows() if rows is None else list(rows)
         self._listed = {
@@ -224,7 +224,7 @@ class ToldSource(Source):
         if facts.status == "not_reached":
             return "not reached", "not_reached"
         word = None if facts.decision is None else facts.decision.branch
-        return ("done", "completed") if word is None else (show(word), self._roles.get(word, "d"))
+        return ("done", "completed") if word is None else (show(word), self.roles.get(word, "d"))
 
     def outcomes(self, fan: int) -> tuple[Outcome, ...]:
         """Count what became of a fan-out's subjects."""
@@ -232,7 +232,7 @@ class ToldSource(Source):
         for facts in self._of(self.fans[fan].key):
             key = self._outcome(facts)
             counts[key] = counts.get(key, 0) + 1
-        order = [*(show(word) for word in self._roles), "done", "failed", "not reached"]
+        order = [*(show(word) for word in self.roles), "done", "failed", "not reached"]
         keys = sorted(counts, key=lambda key: order.index(key[0]) if key[0] in order else 0)
         return tuple(Outcome(word, role, counts[word, role]) for word, role in keys)
 
@@ -254,6 +254,7 @@ class ToldSource(Source):
             total=self.fans[fan].total,
             matching=len(matching),
             searched=len(every),
+            among=len(every),
             next=end if end < len(matching) else None,
         )
 

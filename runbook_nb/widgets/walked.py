@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from runbook_nb._text import show
+from runbook_nb._text import show, visible
 from runbook_nb._view import Graph
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.graph import branch_graph, walk_graph
@@ -14,8 +15,30 @@ from runbook_nb.record.moments import Moments
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.record.spots import Marks
 from runbook_nb.record.walk import Walk
+from runbook_nb.rules.decision import Decision
 from runbook_nb.widgets.sources import Evidence, Fan, Seen, Source
-from runbook_nb.widgets.subjects import Outcome, Page, Subjects, fans_of
+from runbook_nb.widgets.subjects import Outcome, Page, Subjects, fans_of, roles_of
+
+
+def brief(decision: Decision) -> str:
+    """Say a decision in one short line: what decided, and what it chose.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule, RuleSet, decide
+    >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+    >>> brief(decide({"days": 9}, rules))
+    'rule 1 matched: days 9 > 7, chose old'
+    """
+    chose = "named no branch" if decision.branch is None else f"chose {visible(decision.branch)}"
+    number = (decision.rule_index or 0) + 1
+    if decision.via == "rule":
+        return f"rule {number} matched: {decision.cause}, {chose}"
+    if decision.via == "unreadable":
+        return f"rule {number} unreadable: {decision.cause}, {chose}"
+    if decision.via == "default":
+        return f"default: {decision.cause}, {chose}"
+    return decision.sentence
 
 
 class WalkSource(Source):
@@ -35,6 +58,7 @@ class WalkSource(Source):
         self.told = told
         self.lacking = lacking
         self.steps = walk.steps_executed
+        self.roles = roles_of(walk.structure)
         self.moments = Moments(walk, initial)
 
     @cached_property
@@ -53,8 +77,18 @@ class WalkSource(Source):
         """Give rows of a kind from a place on."""
         marks = self._marks(kind)
         if marks is None:
-            return list(self.walk.page(start, n))
-        return [self.walk[marks.at(at)] for at in range(start, min(start + n, marks.total))]
+            return list(map(self._short, self.walk.page(start, n)))
+        steps = (marks.at(at) for at in range(start, min(start + n, marks.total)))
+        return [self._short(self.walk[step]) for step in steps]
+
+    def _short(self, row: WalkRow) -> WalkRow:
+        """Say a decision as briefly as a line of a list has room for."""
+        if row.type != "condition":
+            return row
+        made = self.moments.at(row.step).decided
+        if made is None or not isinstance(made.decision, Decision):
+            return row
+        return replace(row, text=self.walk.redactor.text(brief(made.decision)))
 
     def rank(self, kind: str, step: int) -> int:
         """Count the rows of a kind before a row."""

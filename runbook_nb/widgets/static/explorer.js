@@ -2,6 +2,7 @@
 
 const LISTS = [["all", "All rows"], ["decisions", "Decisions"], ["writes", "Writes"]];
 const STATES = { now: "current", next: "next", done: "done", later: "later" };
+const JUDGED = ["a", "b", "c", "d", "declined"];
 const SVG = "http://www.w3.org/2000/svg";
 const DRAWN = new Set("svg g path polygon polyline ellipse text title desc style".split(" "));
 
@@ -10,8 +11,10 @@ const runs = (cell) =>
   cell.flatMap(([kind, text, more, sign], place) => {
     const gap = place ? [" "] : [];
     if (kind === "b") {
-      const look = sign ? [glyph(sign, { class: `rbx-tile rbx-${more}` }), " "] : [];
-      return [...gap, ...look, make("span", { class: "rbx-word" }, text)];
+      const judged = JUDGED.includes(more);
+      const look = judged ? { class: `rbx-tile rbx-${more}` } : {};
+      return [...gap, sign ? glyph(sign, look) : null, sign ? " " : null,
+        make("span", { class: judged ? "rbx-strong" : "rbw-dim" }, text)];
     }
     if (kind === "o") return [...gap, text];
     const said = make("samp", { class: "rbw-data" }, text);
@@ -25,7 +28,9 @@ const runs = (cell) =>
 const cells = (tag, list) => list.map((one) => make(tag, {}, one));
 const heads = (...names) =>
   make("thead", {},
-    make("tr", {}, names.map((name) => make("th", { scope: "col", class: "rbx-th" }, name))));
+    make("tr", {}, names.map((name) =>
+      make("th", { scope: "col", class: `rbx-th rbx-${name.split(" ")[0]}-th` },
+        make("span", { class: "rbw-dim" }, name)))));
 
 // What a picture holds that is not drawn by us goes, whoever sent it.
 const parsed = (text) => {
@@ -80,8 +85,8 @@ const render = ({ model, el }) => {
       disabled: !totals[kind],
     }));
   const bar = make("div", { class: "rbx-bar" },
-    make("span", {}, make("strong", { class: "rbx-title" }, "Explorer"), " ",
-      make("samp", { class: "rbw-data" }, opening.name), " ",
+    make("span", {}, make("strong", {}, "Explorer"), "\u2002",
+      make("samp", { class: "rbw-data" }, opening.name), "\u2002",
       make("span", { class: "rbw-dim" }, opening.about)),
     make("span", { class: "rbx-tools" },
       fans.length ? make("span", { class: "rbx-pick" },
@@ -91,14 +96,16 @@ const render = ({ model, el }) => {
 
   const canvas = make("div", { class: "rbx-canvas" });
   const note = make("p", { class: "rbx-note rbw-dim", hidden: true });
+  const pane = make("div", { class: "rbx-flow" }, canvas, note);
   const body = make("tbody");
   const above = make("div", { class: "rbx-more" });
   const below = make("div", { class: "rbx-more" });
   const rows = make("div", { class: "rbx-rows" }, above,
-    make("table", { class: "rbx-table", "aria-label": "rows of the walk" },
+    make("table", { class: "rbx-tab", "aria-label": "rows of the walk" },
       heads("row", "type", "what happened"), body),
     below);
-  const evidence = make("div", { class: "rbx-evidence" });
+  const evidence = make("div",
+    { class: "rbx-why", role: "region", "aria-label": "evidence", tabindex: "0" });
   const panel = make("div", { class: "rbx-panel", hidden: true });
 
   const slider = make("input", {
@@ -128,11 +135,11 @@ const render = ({ model, el }) => {
 
   root.append(bar);
   if (opening.lacking) {
-    root.append(make("p", { class: "rbx-lacking" }, glyph("▲", { class: "rbw-sign" }), " ",
+    root.append(make("p", { class: "rbx-note" }, glyph("▲", { class: "rbw-sign" }), " ",
       opening.lacking));
   }
   root.append(make("div", { class: "rbx-panes" },
-    make("div", { class: "rbx-flow" }, canvas, note),
+    pane,
     total || fans.length ? make("div", { class: "rbx-side" }, panel, rows, evidence) : null));
   if (total) root.append(transport, state);
 
@@ -192,6 +199,7 @@ const render = ({ model, el }) => {
 
   // -- the chart ----------------------------------------------------------------------------
 
+  let widest = 0;
   const draw = (id, picture) => {
     note.textContent = picture.note;
     note.hidden = !picture.note;
@@ -213,14 +221,17 @@ const render = ({ model, el }) => {
       flow.edges.push({ from, to, edge });
     }
     canvas.append(drawn);
+    // As wide as the widest chart yet, so that the panes do not jump from subject to subject.
+    widest = Math.min(Math.max(widest, picture.width + 34), 470);
+    pane.style.setProperty("--rbx-wide", `${widest}px`);
   };
 
   const light = (states) => {
     for (const [number, node] of flow.nodes) {
       const word = states[number];
       for (const one of Object.keys(STATES)) node.classList.toggle(`rbx-${one}`, one === word);
-      const told = word ? STATES[word] : "not on this way";
-      node.setAttribute("aria-label", `${flow.names[number - 1]}, ${told}`);
+      const what = word ? STATES[word] : "not on this way";
+      node.setAttribute("aria-label", `${flow.names[number - 1]}, ${what}`);
       if (word === "now") {
         node.setAttribute("aria-current", "step");
         roam(number);
@@ -306,7 +317,7 @@ const render = ({ model, el }) => {
     body.replaceChildren(...found.rows.map(([step, type, text]) => {
       const press = make("button", { type: "button", class: "rbx-row", tabindex: "-1" }, text);
       const row = make("tr", { on: { click: act(() => go(step)) } },
-        make("td", {}, told(step)), make("td", { class: "rbw-dim" }, type),
+        make("td", { class: "rbx-num" }, told(step)), make("td", { class: "rbw-dim" }, type),
         make("td", { title: text }, press));
       row.dataset.step = step;
       return row;
@@ -329,6 +340,7 @@ const render = ({ model, el }) => {
   };
 
   const mark = (scroll = true) => {
+    if (at.step === null) return;
     let current = null;
     for (const row of body.children) {
       const here = Number(row.dataset.step) === at.step;
@@ -395,12 +407,12 @@ const render = ({ model, el }) => {
     if (!found) return;
     const caption = make("caption", {}, make("strong", {}, "State of ", found.whose), " ",
       make("span", { class: "rbw-dim" }, found.words));
-    state.replaceChildren(make("table", { class: "rbx-table rbx-keys" }, caption,
+    state.replaceChildren(make("table", { class: "rbx-tab rbx-keys" }, caption,
       found.held.length ? heads("key", "before", "after", "change") : "",
       make("tbody", {}, found.held.map(([key, before, after, [change, more]]) =>
         make("tr", { "aria-current": change ? "true" : null },
           make("td", {}, make("samp", { class: "rbw-data" }, key)),
-          cells("td", [runs(before), runs(after)]),
+          make("td", {}, runs(before)), make("td", { class: "rbx-after" }, runs(after)),
           make("td", {}, change ? make("strong", {}, change) : null,
             make("span", { class: "rbw-dim" }, change ? ` ${more}` : more)))))));
   };
@@ -424,14 +436,14 @@ const render = ({ model, el }) => {
       class: "rbw-in", "aria-label": "fan-out",
       on: { change: act(() => load({ fan: which.selectedIndex, word: "", start: 0 })) },
     }, fans.map((fan) => make("option", {}, fan.name)));
-    const chips = make("span", { class: "rbx-chips", role: "group", "aria-label": "outcome" });
+    const chips = make("div", { class: "rbx-tools", role: "group", "aria-label": "outcome" });
     const shown = make("tbody");
     const foot = make("div", { class: "rbx-more" });
     const shut = button("close", () => subjects.close());
     panel.append(
-      make("div", { class: "rbx-find" }, fans.length > 1 ? which : null, found, chips, shut),
+      make("div", { class: "rbx-find" }, fans.length > 1 ? which : null, found, shut, chips),
       make("div", { class: "rbx-rows" },
-        make("table", { class: "rbx-table", "aria-label": "subjects" },
+        make("table", { class: "rbx-tab", "aria-label": "subjects" },
           heads("outcome", "subject", "decided by"), shown), foot));
 
     const load = async (changes) => {
@@ -446,11 +458,12 @@ const render = ({ model, el }) => {
         make("tr", step === null ? {} : { on: { click: act(() => take(step)) } },
           make("td", {}, runs([outcome])),
           make("td", {}, step === null ? make("samp", { class: "rbw-data" }, name)
-            : make("button", { type: "button", class: "rbx-row rbw-data" }, name)),
+            : make("button", { type: "button", class: "rbx-row" },
+              make("samp", { class: "rbw-data" }, name))),
           make("td", { class: "rbw-data", title: why }, why))));
       const end = answer.start + answer.found.length;
       const said = asked.find
-        ? `${told(answer.found.length)} found; looked at ${told(answer.searched)} of ${told(answer.total)}`
+        ? `${told(answer.found.length)} found; looked at ${told(answer.searched)} of ${told(answer.among)}`
         : answer.matching
           ? `${told(answer.start + 1)} to ${told(end)} of ${told(answer.matching)}`
           : "no subject";
@@ -512,9 +525,18 @@ const render = ({ model, el }) => {
     if (total && (!opening.at || !opening.at.picture || opening.at.step !== step)) await go(step);
   });
   begin();
+  // There is nothing to scroll before there is a size.
+  const sized = new ResizeObserver(() => {
+    if (!rows.clientHeight || !at) return;
+    sized.disconnect();
+    light(at.nodes);
+    mark();
+  });
+  sized.observe(rows);
 
   return () => {
     model.off("change:step", moved);
+    sized.disconnect();
     view.done();
   };
 };
