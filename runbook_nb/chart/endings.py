@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Final
 
+from runbook_nb._sync import breath, running_task
 from runbook_nb.errors import (
     ENDS_RUN,
     CheckpointError,
@@ -26,6 +27,9 @@ _START: Final = object()
 
 #: Why a branch that waits for an answer has no value yet.
 PAUSED_NOTE: Final = "the run paused while it ran"
+
+#: What Python says of a coroutine that raised what would read as its end.
+STRAY: Final = "coroutine raised StopIteration"
 
 
 def ending_of(error: BaseException) -> BaseException | None:
@@ -83,6 +87,22 @@ def why_not_reached(ending: BaseException) -> str:
     return "the run was stopped while it ran"
 
 
+def stray_stop(error: BaseException) -> StopIteration | None:
+    """Give the StopIteration a stage raised; of a coroutine or a thread another error comes.
+
+    Examples
+    --------
+    >>> stray_stop(StopIteration(1)), stray_stop(RuntimeError(STRAY))
+    (StopIteration(1), None)
+    """
+    if isinstance(error, StopIteration):
+        return error
+    cause = error.__cause__
+    if isinstance(cause, StopIteration) and type(error) is RuntimeError and str(error) == STRAY:
+        return cause
+    return None
+
+
 async def drive(steps: Steps, awaitable: Any = _START) -> Any:
     """Run an engine generator to its end, awaiting what it yields.
 
@@ -93,25 +113,31 @@ async def drive(steps: Steps, awaitable: Any = _START) -> Any:
     awaitable : optional
         What a generator that was begun elsewhere waits for.
     """
-    from asyncio import CancelledError, current_task, sleep
-
-    task = current_task()
+    task = running_task()
     asked = 0 if task is None else task.cancelling()
     try:
         if awaitable is _START:
             awaitable = next(steps)
         while True:
             try:
-                value = await (sleep(0) if awaitable is None else awaitable)
+                value = await (breath() if awaitable is None else awaitable)
             except BaseException as error:  # whatever it is, the stage that waits must see it
+                task = task or running_task()  # there may be one only since then
                 if task is not None and task.cancelling() > asked and ending_of(error) is None:
-                    awaitable = steps.throw(CancelledError())
+                    awaitable = steps.throw(_cancelled())
                 else:
                     awaitable = steps.throw(error)
             else:
+                task = task or running_task()
                 if task is not None and task.cancelling() > asked:
-                    awaitable = steps.throw(CancelledError())
+                    awaitable = steps.throw(_cancelled())
                 else:
                     awaitable = steps.send(value)
     except StopIteration as done:
         return done.value
+
+
+def _cancelled() -> BaseException:
+    from asyncio import CancelledError
+
+    return CancelledError()

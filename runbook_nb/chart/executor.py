@@ -15,11 +15,11 @@ from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import on_interrupt
+from runbook_nb._sync import is_awaitable, on_interrupt
 from runbook_nb._text import MISSING, counted
 from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
-from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
+from runbook_nb.chart.endings import Steps, drive, ending_of, status_of, stray_stop
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
 from runbook_nb.chart.model import (
@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     from runbook_nb.chart.engines import Engine
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
-
-#: Flag of a generator that was written to be awaited.
-_ITERABLE_COROUTINE: Final = 0x100
 
 #: What the state of a run is held to when it began without any.
 _NOTHING: Final = FrozenDict()
@@ -490,7 +487,7 @@ class Execution(Watch):
             self.failed(told, plan, frame.track)
             if told is error:
                 raise
-            raise told from error
+            raise told from told.__cause__ or error
         scope.close()
         if scope.answers is not None:
             frame.answers = None  # they were for this execution
@@ -530,14 +527,14 @@ class Execution(Watch):
             told = self.leaving(error, plan, scope)
             if told is error:
                 raise
-            raise told from error
+            raise told from told.__cause__ or error
         if limit is not None and self.options.timer() - started > limit:
             raise self.stage_overran(plan)
         return value
 
     def settled(self, plan: StagePlan, value: Any, scope: Scope) -> Steps:
         """Wait for what a function gave, where it is to be waited for; refuse what is no value."""
-        if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
+        if value is not None and is_awaitable(value):
             limit = self.limits.stage_seconds
             value = yield value if limit is None else self.within(plan, value, limit)
         if scope.stopped.__class__ is InterruptSignal:
@@ -554,19 +551,16 @@ class Execution(Watch):
 
     def leaving(self, error: BaseException, plan: StagePlan, scope: Scope) -> BaseException:
         """Give what leaves a stage when its function raised."""
-        if isinstance(error, StopIteration):  # it would read as the end of the engine's own steps
-            return ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+        stray = stray_stop(error)
+        if stray is not None:  # it would read as the end of the engine's own steps
+            told = ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+            told.__cause__ = stray
+            return told
         if isinstance(error, Exception) and isinstance(scope.stopped, InterruptSignal):
             ending = ending_of(error)
             if ending is None or isinstance(ending, InterruptSignal):
                 return scope.stopped
         return error
-
-    def _awaits(self, value: Any) -> bool:
-        return (
-            value.__class__ is GeneratorType
-            and value.gi_code.co_flags & _ITERABLE_COROUTINE == _ITERABLE_COROUTINE
-        )
 
     def _in_thread(self, fn: Any, scope: Scope) -> Any:
         from runbook_nb.chart.threads import in_thread

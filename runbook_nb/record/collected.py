@@ -16,7 +16,7 @@ from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of, tally
 from runbook_nb.rules.columns import Columns
-from runbook_nb.rules.held import PlainColumn
+from runbook_nb.rules.held import CHUNK, Held, PlainColumn
 
 #: The number of a branch that has no verdict, and so no row.
 _NONE = 0
@@ -128,18 +128,21 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
     def __getitem__(self, index: slice) -> list[FrozenDict]: ...
     def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
         if isinstance(index, slice):
-            return self._some(range(len(self))[index])
+            return list(self.some(range(len(self))[index]))
         place = range(len(self))[index]
         return self._row(self.fan_out.items[self.item_of(place)], self._numbers[place])
 
-    def _some(self, rows: range) -> list[FrozenDict]:
-        """Make some rows, column by column."""
-        places = rows if self.places is None else [self.places[row] for row in rows]
-        words = [self._words[self._numbers[row]] for row in rows]
-        cells = [
-            words if name == self._verdict else self._cells(name, places) for name in self.names
-        ]
-        return [FrozenDict(zip(self.names, row, strict=True)) for row in zip(*cells, strict=True)]
+    def some(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
+        """Make the rows at some places, a part of them at a time, column by column."""
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            places = part if self.places is None else [self.places[row] for row in part]
+            words = [self._words[self._numbers[row]] for row in part]
+            cells = [
+                words if name == self._verdict else self._cells(name, places) for name in self.names
+            ]
+            for row in zip(*cells, strict=True):
+                yield FrozenDict(zip(self.names, row, strict=True))
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)
@@ -162,8 +165,9 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
 def without_missing(column: Sequence[Any]) -> Sequence[Any]:
     """Give a column with None where a row lacks it."""
-    if not isinstance(column, PlainColumn):
-        return column
-    if type(MISSING) not in column.classes:
-        return column.whole()
+    if isinstance(column, Held) and not isinstance(column, PlainColumn):
+        return column  # of a frame: what it has not is null
+    types = column.classes if isinstance(column, PlainColumn) else set(map(type, column))
+    if type(MISSING) not in types:
+        return column.whole() if isinstance(column, PlainColumn) else column
     return [None if value is MISSING else value for value in column]

@@ -176,6 +176,9 @@ class Alike(Sequence[int]):
 
 _TAKES: Final = "write"
 
+#: So many are made ahead at first.
+FIRST: Final = 4
+
 
 class Ahead:
     """Makes many things at a time for who looks at one after the other.
@@ -192,11 +195,12 @@ class Ahead:
     [None, 10, 20, None]
     """
 
-    __slots__ = ("_made", "_make", "_next")
+    __slots__ = ("_made", "_make", "_next", "_size")
 
     def __init__(self, make: Callable[[range], list[Any]]) -> None:
         self._make = make
         self._next = -1
+        self._size = FIRST
         self._made: tuple[int, list[Any]] = (0, [])
 
     def get(self, place: int, end: int) -> Any:
@@ -205,10 +209,12 @@ class Ahead:
         if start <= place < start + len(made):
             return made[place - start]
         if place != self._next:
-            self._next = place + 1
+            self._next, self._size = place + 1, FIRST
             return None
-        made = self._make(range(place, min(place + CHUNK, end)))
+        made = self._make(range(place, min(place + self._size, end)))
         self._made = place, made
+        # Two neighbours may be all that is wanted: the further somebody goes, the more are made.
+        self._size = min(2 * self._size, CHUNK)
         self._next = place + len(made)
         return made[0]
 

@@ -6,11 +6,11 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenList, Immutable
 from runbook_nb._text import counted
@@ -37,8 +37,36 @@ COLUMNS: Final = (
 )
 
 
+class RowInMaking(Immutable):
+    """A row that is still being made: whoever makes many sets its fields, then calls it a row.
+
+    It is laid out as `WalkRow` is, which is one of these that cannot be changed any more: that
+    takes half the time a class takes that is never to be changed.
+
+    Examples
+    --------
+    >>> row = RowInMaking()
+    >>> for name, value in zip(COLUMNS, (0, "stage", 0, "A", "a", "a#0", None, "Ran A")):
+    ...     setattr(row, name, value)
+    >>> row.__class__ = WalkRow
+    >>> row == WalkRow(0, "stage", 0, "A", "a", "a#0", None, "Ran A")
+    True
+    """
+
+    __slots__ = COLUMNS
+
+    step: int
+    type: str
+    depth: int
+    stage: str | None
+    stage_id: str | None
+    runtime_stage_id: str | None
+    subflow: str | None
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
-class WalkRow(Immutable):
+class WalkRow(RowInMaking):
     """One row of a walk.
 
     Attributes
@@ -68,36 +96,6 @@ class WalkRow(Immutable):
     def to_dict(self) -> dict[str, Any]:
         """Give the row as a mapping with exactly the eight columns, in order."""
         return {name: getattr(self, name) for name in COLUMNS}
-
-
-class RowInMaking(Immutable):
-    """A row that is still being made, laid out as `WalkRow` is.
-
-    Whoever makes many sets their fields the fast way, which a class that cannot be changed does
-    not have, and then gives each the class of a row.
-    """
-
-    __slots__ = COLUMNS
-
-    def __init__(  # noqa: PLR0917 - positions are what makes it fast
-        self,
-        step: int,
-        type: str,
-        depth: int,
-        stage: str | None,
-        stage_id: str | None,
-        runtime_stage_id: str | None,
-        subflow: str | None,
-        text: str,
-    ) -> None:
-        self.step = step
-        self.type = type
-        self.depth = depth
-        self.stage = stage
-        self.stage_id = stage_id
-        self.runtime_stage_id = runtime_stage_id
-        self.subflow = subflow
-        self.text = text
 
 
 class WalkPage(FrozenList, Renderable):

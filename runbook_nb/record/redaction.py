@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, listed
@@ -291,7 +291,7 @@ class _Counter(Lesson):
             if held.place == "events" and self._named(next(iter(held.value))):
                 self._met(None)
         else:
-            self.take(held.value, self._top if held.top else (), any_item=held.any_item)
+            self.take(held.value, self.top if held.top else (), any_item=held.any_item)
 
     def count_text(self, place: str, text: str) -> None:
         """Take a text in that stands under no name."""

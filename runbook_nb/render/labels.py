@@ -7,9 +7,9 @@ whole in the list beside the picture.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._view import Badge, Cell, Graph, GraphEdge, GraphNode
 from runbook_nb.render.cells import cell_text, fit, run_text, runs_of, wrap
 from runbook_nb.render.theme import SIGNS

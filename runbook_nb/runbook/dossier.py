@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
@@ -23,7 +23,7 @@ from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
-from runbook_nb.record.slots import reason_of, served_subject, subject_reader
+from runbook_nb.record.slots import reason_of, served_subject, served_subjects
 from runbook_nb.record.structure import Structure
 from runbook_nb.record.tallies import gathered, mapped
 from runbook_nb.rules import Decision, RuleSet
@@ -406,7 +406,7 @@ class Dossier:
             yield from (facts.subject for facts in self._carried)
         for group in self.fan_outs:
             for fan in group.executions:
-                yield from map(subject_reader(self._redactor, fan, self._column), range(len(fan)))
+                yield from served_subjects(self._redactor, fan, self._column)
 
     def _at(self, place: int) -> SubjectFacts:
         """Say what became of a subject by its number among all of them."""

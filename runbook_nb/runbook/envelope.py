@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
@@ -22,6 +22,7 @@ from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
 from runbook_nb.runbook.filed import FiledWalk, redeem
 from runbook_nb.runbook.table import VerdictTable
+from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -397,10 +398,21 @@ class Envelope(Renderable, FrozenDict):
 
     def view(self) -> Card:
         """Show the answer: headline, verdicts, coverage, rules, report, walk."""
-        from runbook_nb.runbook.cards import envelope_card
         from runbook_nb.runbook.payload import envelope_payload
 
-        return replace(envelope_card(self), payload=partial(envelope_payload, self))
+        return replace(self._card(), payload=partial(envelope_payload, self))
+
+    def _card(self) -> Card:
+        """Give what is shown, worked out once for each way it is to be shown: it never changes.
+
+        What carries the answer itself is put on by `view`, so that nothing kept holds its owner.
+        """
+        kept: tuple[Any, Card] | None = self.__dict__.get("_shown")
+        if kept is None or kept[0] != settings.current:
+            from runbook_nb.runbook.cards import envelope_card
+
+            kept = self.__dict__["_shown"] = settings.current, envelope_card(self)
+        return kept[1]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return (Envelope.from_dict, (self.to_dict(dossier=self._dossier is not None),))

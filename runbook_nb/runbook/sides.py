@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import MISSING, visible
+from runbook_nb._text import visible
 from runbook_nb.record.log import OK, FanOut
-from runbook_nb.record.slots import reason_of, subject_reader
+from runbook_nb.record.slots import reason_of, served_subjects
 from runbook_nb.rules import Decision, RuleSet
-from runbook_nb.rules.columns import Columns, Numbers, smallest
+from runbook_nb.rules.columns import Numbers, smallest
 from runbook_nb.rules.known import Again, Gap, KnownFacts, Way
 from runbook_nb.rules.model import DECLINED_BRANCH
 from runbook_nb.rules.plan import DecisionPath
@@ -333,7 +333,7 @@ def _of_fans(envelope: Envelope, fans: Sequence[FanOut]) -> Side:
     numbers: list[int] = []
     places: list[tuple[FanOut, int]] = []
     for fan in fans:
-        names += _names(dossier, fan)
+        names += served_subjects(dossier.redactor, fan, dossier.naming(fan))
         numbers += _numbers(dossier, fan, order)
         places.append((fan, len(names)))
 
@@ -353,14 +353,6 @@ def _of_fans(envelope: Envelope, fans: Sequence[FanOut]) -> Side:
         decision=decision,
         facts=facts_of_fans(dossier, fans),
     )
-
-
-def _names(dossier: Dossier, fan: FanOut) -> Sequence[Any]:
-    key = dossier.naming(fan)
-    if isinstance(fan.items, Columns) and key is not None and not dossier.redactor.active:
-        column = fan.items.held(key).whole()
-        return [None if name is MISSING else name for name in column]
-    return list(map(subject_reader(dossier.redactor, fan, key), range(len(fan))))
 
 
 def _numbers(dossier: Dossier, fan: FanOut, order: dict[Standing, int]) -> list[int]:
