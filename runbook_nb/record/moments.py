@@ -304,20 +304,33 @@ class Moment:
 
         None for a stage that is not on it.
         """
-        chain = self.spot.chain[: 0 if self._walk.only is None else 1]
+        first = 0 if self._walk.only is None else 1
         for depth, (part, template, _) in enumerate(self._levels()):
-            around = self.spot.chain[: len(chain) + depth]
-            found: Spot | None = None
-            for at, event in enumerate(part.facts.events):
-                if self.redactor.text(f"{template}{event.code.stage.key}") != key:
-                    continue
-                if event.code.kind in DECISIONS:
-                    return self._moments.spots.row(Spot(around, part, at))
-                if event.code.kind == "stage" and found is None:
-                    found = Spot(around, part, at)
+            found = self._find(key, part, template, self.spot.chain[: first + depth])
             if found is not None:
                 return self._moments.spots.row(found)
         return None
+
+    def _find(self, key: str, part: Part, template: str, chain: tuple[Branch, ...]) -> Spot | None:
+        """Find where a track, or the child of a fork in it, tells of a stage."""
+        found: Spot | None = None
+        for at, event in enumerate(part.facts.events):
+            kind = event.code.kind
+            if kind == "fan_out":
+                fan = fan_of(part, event)
+                for index, _ in () if fan.is_fan_out or found is not None else fan.begun():
+                    branch = (fan, index, part.prefix)
+                    inside = self._moments.spots.rows.part_of(*branch)
+                    inner = self._find(key, inside, template_path(branch), (*chain, branch))
+                    if inner is not None:
+                        return inner
+            if self.redactor.text(f"{template}{event.code.stage.key}") != key:
+                continue
+            if kind in DECISIONS:
+                return Spot(chain, part, at)
+            if kind == "stage" and found is None:
+                found = Spot(chain, part, at)
+        return found
 
     # -- what was decided ------------------------------------------------------------------
 

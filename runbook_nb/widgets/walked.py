@@ -37,7 +37,7 @@ def brief(decision: Decision) -> str:
     if decision.via == "unreadable":
         return f"rule {number} unreadable: {decision.cause}, {chose}"
     if decision.via == "default":
-        return f"default: {decision.cause}, {chose}"
+        return f"{decision.cause}, {chose}"
     return decision.sentence
 
 
