@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
@@ -23,6 +23,10 @@ from runbook_nb.record.tallies import RunningSums
 
 if TYPE_CHECKING:
     from runbook_nb.record.row_forms import RowForms
+
+#: Types of rows that are left out where reads and writes are, and where all but decisions are.
+_NO_STEPS: Final = frozenset({"step"})
+_NO_CONTROL: Final = frozenset({row_type for row_type, _ in ROW_TYPES.values()} - {"condition"})
 
 #: One branch of a fan-out: the fan-out, the branch's number, and the path before it.
 Branch = tuple[FanOut, int, str]
@@ -257,6 +261,36 @@ class Rows:
             step = start + len(rows)
             if step >= end:
                 break
+        return rows
+
+    def made_of_control(self, conditions: int, others: int) -> list[WalkRow]:
+        """Make the first rows that tell of decisions, and the first others but reads and writes."""
+        rows: list[WalkRow] = []
+        forms = self._made_from()
+        for piece in self._pieces(0):
+            if not conditions and not others:
+                break
+            entries: Iterator[Entry] | tuple[Entry, ...]
+            if isinstance(piece, Block):
+                told = piece.facts.conditions
+                rest = CONTROL_FRAME + piece.facts.control - told
+                fits = told <= conditions and (rest <= others or not others)
+                if fits and not self._redactor.knows_secrets:
+                    without = _NO_STEPS if others else _NO_CONTROL
+                    forms.branch(*piece, len(rows), rows, without=without)
+                    conditions, others = conditions - told, others and others - rest
+                    continue
+                entries = self._entries_of(*piece[:3])
+            else:
+                entries = (piece,)
+            for entry in entries:
+                if entry.type == "condition" and conditions:
+                    conditions -= 1
+                elif entry.type not in ("step", "condition") and others:
+                    others -= 1
+                else:
+                    continue
+                rows.append(self.make(entry, len(rows)))
         return rows
 
     def _made_from(self) -> RowForms:
