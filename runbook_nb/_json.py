@@ -109,8 +109,8 @@ def _is_fine(top: Any) -> bool:
         classes = set(map(type, level))
         if not classes <= _CONTAINERS | _SIMPLE:
             return False
-        texts = [value for value in level if value.__class__ is str]
-        numbers = [value for value in level if value.__class__ is int]
+        texts: list[Any] = [*{value for value in level if value.__class__ is str}]
+        numbers = {value for value in level if value.__class__ is int}
         if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
             return False
         if float in classes and not all(
@@ -118,7 +118,7 @@ def _is_fine(top: Any) -> bool:
         ):
             return False
         inner: list[Any] = []
-        for value in level:
+        for value in level if classes & _CONTAINERS else ():
             if isinstance(value, dict):
                 texts += value
                 inner += value.values()

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
@@ -24,6 +24,10 @@ from runbook_nb.record.tallies import RunningSums
 if TYPE_CHECKING:
     from runbook_nb.record.row_forms import RowForms
 
+#: Types of rows that are left out where reads and writes are, and where all but decisions are.
+_NO_STEPS: Final = frozenset({"step"})
+_NO_CONTROL: Final = frozenset({row_type for row_type, _ in ROW_TYPES.values()} - {"condition"})
+
 #: One branch of a fan-out: the fan-out, the branch's number, and the path before it.
 Branch = tuple[FanOut, int, str]
 
@@ -35,11 +39,6 @@ class Block(NamedTuple):
     place: int
     prefix: str
     facts: ShapeFacts
-
-    @property
-    def size(self) -> int:
-        """How many rows they are."""
-        return FRAME + self.facts.rows
 
 
 class Rows:
@@ -251,18 +250,49 @@ class Rows:
         rows: list[WalkRow] = []
         end = start + n
         step = start
+        # Where there are secret texts to look for, each name is looked through in place.
+        branch = None if self._redactor.knows_secrets else self._made_from().branch
         for piece in self._pieces(start) if n > 0 else ():
-            if not isinstance(piece, Block):
+            if isinstance(piece, Entry):
                 rows.append(self.make(piece, step))
-            elif self._redactor.knows_secrets or step + piece.size > end:
-                # Where there are secret texts to look for, each name is looked through in place.
+            elif branch is None or step + FRAME + piece.facts.rows > end:
                 inside = islice(self._entries_of(*piece[:3]), end - step)
                 rows += [self.make(entry, at) for at, entry in enumerate(inside, step)]
             else:
-                rows += self._made_from().branch(*piece, step)
+                branch(*piece, step, rows)
             step = start + len(rows)
             if step >= end:
                 break
+        return rows
+
+    def made_of_control(self, conditions: int, others: int) -> list[WalkRow]:
+        """Make the first rows that tell of decisions, and the first others but reads and writes."""
+        rows: list[WalkRow] = []
+        forms = self._made_from()
+        for piece in self._pieces(0):
+            if not conditions and not others:
+                break
+            entries: Iterator[Entry] | tuple[Entry, ...]
+            if isinstance(piece, Block):
+                told = piece.facts.conditions
+                rest = CONTROL_FRAME + piece.facts.control - told
+                fits = told <= conditions and (rest <= others or not others)
+                if fits and not self._redactor.knows_secrets:
+                    without = _NO_STEPS if others else _NO_CONTROL
+                    forms.branch(*piece, len(rows), rows, without=without)
+                    conditions, others = conditions - told, others and others - rest
+                    continue
+                entries = self._entries_of(*piece[:3])
+            else:
+                entries = (piece,)
+            for entry in entries:
+                if entry.type == "condition" and conditions:
+                    conditions -= 1
+                elif entry.type not in ("step", "condition") and others:
+                    others -= 1
+                else:
+                    continue
+                rows.append(self.make(entry, len(rows)))
         return rows
 
     def _made_from(self) -> RowForms:
@@ -316,9 +346,20 @@ class Rows:
         first, before = sums.at(skip)
         skip -= before
         for index in range(first, len(fan)):
-            if fan.shape(index) is not None:
+            shape = fan.shape(index)
+            if shape is None:
+                continue
+            facts = facts_of(self._log, shape)
+            if self._is_block(fan, index, facts, skip):
+                yield Block(fan, index, prefix, facts)
+            else:
                 yield from self._branch(fan, index, prefix, skip)
-                skip = 0
+            skip = 0
+
+    @staticmethod
+    def _is_block(fan: FanOut, index: int, facts: ShapeFacts, skip: int) -> bool:
+        """Say whether a branch can be told as a whole."""
+        return not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index)
 
     def _branch(
         self, fan: FanOut, index: int, prefix: str, skip: int = 0
@@ -327,7 +368,7 @@ class Rows:
         if shape is None:
             return
         facts = facts_of(self._log, shape)
-        if not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index):
+        if self._is_block(fan, index, facts, skip):
             yield Block(fan, index, prefix, facts)
         elif not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
             yield from self._track(self.part_of(fan, index, prefix), skip)

@@ -193,30 +193,11 @@ class Walk(Sequence[WalkRow], Renderable):
         if counters_only:
             found = self._rows.control(cap + 1)
             return ProjectedWalk((), "control-flow", min(found, cap), total, False, found > cap)
-        control, conditions = 0, 0
-        # Once all decisions there are have been met, no row after them is wanted.
-        enough = min(cap, self._rows.conditions(cap))
-        kept: list[Entry] = []
-        later: list[Entry] = []
-        for entry in self.entries():
-            if entry.type == "step":
-                continue
-            control += 1
-            conditions += entry.type == "condition"
-            if control <= cap:
-                kept.append(entry)
-            elif entry.type == "condition":
-                later.append(entry)
-            if control > cap and conditions >= enough:
-                break
-        if control > cap:
-            wanted = [e for e in kept if e.type == "condition"] + later
-            wanted = wanted[:cap]
-            room = cap - len(wanted)
-            others = [e for e in kept if e.type != "condition"][:room]
-            chosen = {id(entry) for entry in (*wanted, *others)}
-            kept = [e for e in (*kept, *later) if id(e) in chosen]
-        rows = tuple(self._rows.make(entry, step) for step, entry in enumerate(kept))
+        control = self._rows.control(cap + 1)
+        # Decisions come first where there is not room for all; without a limit each has the cap.
+        conditions = self._rows.conditions(cap) if control > cap else cap
+        others = cap - conditions if control > cap else cap
+        rows = tuple(self._rows.made_of_control(conditions, others))
         return ProjectedWalk(rows, "control-flow", len(rows), total, False, control > cap)
 
     @property

@@ -79,6 +79,34 @@ def test_nothing_is_left_running():
     assert set(threading.enumerate()) <= before
 
 
+def test_what_is_left_in_the_loop_is_ended():
+    ended = []
+
+    async def waits():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("task")
+
+    async def gives():
+        try:
+            yield 1
+        finally:
+            ended.append("generator")
+
+    async def leave():
+        task = asyncio.ensure_future(waits())
+        generator = gives()
+        await anext(generator)
+        await asyncio.to_thread(lambda: None)
+        kept.extend((task, generator))  # so that none of them is ended for want of a holder
+
+    kept = []
+    run_sync(leave)
+    assert ended == ["task", "generator"]
+    assert not [one for one in threading.enumerate() if one.name.startswith("asyncio_")]
+
+
 def test_it_runs_in_a_thread_of_its_own_each_time():
     async def who():
         return threading.get_ident()
