@@ -8,10 +8,10 @@ run's commits and walk is hidden here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import FanOut

@@ -11,10 +11,10 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
 
+from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._view import Badge, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render.cells import cell_text
 from runbook_nb.render.dot import render_dot

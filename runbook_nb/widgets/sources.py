@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._view import Graph, Role
 from runbook_nb.record.moments import Around, Trail
 from runbook_nb.record.projection import WalkRow

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._text import show, visible
 from runbook_nb._view import Role, verdict_role
 from runbook_nb.record.log import FAILED, NOT_REACHED, FanOut
