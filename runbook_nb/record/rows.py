@@ -71,8 +71,8 @@ class Rows:
         """Say how many rows there are."""
         if self.only is not None:
             fan, index, _ = self.only
-            return self._branch_rows(fan, index)
-        ends = self._root_ends()
+            return self.branch_rows(fan, index)
+        ends = self.root_ends()
         return ends[-1] if ends else 0
 
     def steps(self) -> int:
@@ -129,14 +129,14 @@ class Rows:
             self._root = work_out(self._log, self._log.root.codes)
         return self._root
 
-    def _root_ends(self) -> array[int]:
-        """Rows of the root's events, summed from the first: where each event ends."""
+    def root_ends(self) -> array[int]:
+        """Sum the rows of the root's events from the first on: where each event ends."""
         if self._ends is None:
             values = self._log.root.values
             self._ends = array(
                 "q",
                 accumulate(
-                    self._rows_of(values[event.at])
+                    self.rows_of(values[event.at])
                     if event.code.kind == "fan_out"
                     else event.code.kind in ROW_TYPES
                     for event in self.root_facts().events
@@ -146,16 +146,17 @@ class Rows:
 
     def _rows_in(self, facts: ShapeFacts, values: Sequence[object], offset: int) -> int:
         inside = (values[offset + event.at] for event in facts.fan_outs)
-        return facts.rows + sum(self._rows_of(fan) for fan in inside if isinstance(fan, FanOut))
+        return facts.rows + sum(self.rows_of(fan) for fan in inside if isinstance(fan, FanOut))
 
-    def _rows_of(self, fan: FanOut) -> int:
+    def rows_of(self, fan: FanOut) -> int:
+        """Say how many rows tell of what spread: of its branches, and one more."""
         if not len(fan):
             return 0
         if id(fan) not in self._sums:
             plain, counts = self._plain_rows(fan), fan.shape_counts()
             if len(plain) == len(counts):  # nothing is summed up before a place is looked for
                 return 1 + sum(plain[number] * times for number, times in counts.items())
-        return 1 + self._sums_of(fan).total
+        return 1 + self.sums_of(fan).total
 
     def _plain_rows(self, fan: FanOut) -> dict[int, int]:
         """Give the rows of a branch by its shape, of the shapes in which nothing fans out."""
@@ -164,7 +165,8 @@ class Rows:
         facts = {number: facts_of(self._log, shapes[number]) for number in fan.shape_counts()}
         return {number: frame + one.rows for number, one in facts.items() if not one.fan_outs}
 
-    def _branch_rows(self, fan: FanOut, index: int) -> int:
+    def branch_rows(self, fan: FanOut, index: int) -> int:
+        """Say how many rows a branch has, those around it included."""
         shape = fan.shape(index)
         if shape is None:
             return 0
@@ -172,8 +174,8 @@ class Rows:
         frame = FRAME if fan.is_fan_out else 0
         return frame + self._rows_in(facts, *fan.part(index))
 
-    def _sums_of(self, fan: FanOut) -> RunningSums:
-        """Rows of a fan-out's branches, summed from the first."""
+    def sums_of(self, fan: FanOut) -> RunningSums:
+        """Sum the rows of a fan-out's branches from the first on."""
         found = self._sums.get(id(fan))
         if found is None:
             plain = {-1: 0, **self._plain_rows(fan)}
@@ -184,7 +186,7 @@ class Rows:
                 numbers = array(
                     "q",
                     (
-                        self._branch_rows(fan, index) if number not in plain else plain[number]
+                        self.branch_rows(fan, index) if number not in plain else plain[number]
                         for index, number in enumerate(numbers)
                     ),
                 )
@@ -304,7 +306,7 @@ class Rows:
         if self.only is not None:
             yield from self._branch(*self.only, skip)
             return
-        ends = self._root_ends()
+        ends = self.root_ends()
         first = bisect_right(ends, skip)
         before = ends[first - 1] if first else 0
         yield from self._track(self.own(), skip - before, first)
@@ -315,7 +317,7 @@ class Rows:
             kind = event.code.kind
             if kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
-                rows = self._rows_of(fan)
+                rows = self.rows_of(fan)
                 if skip < rows:
                     yield from self._fan_out(fan, prefix, skip)
                 skip = max(skip - rows, 0)
@@ -340,7 +342,7 @@ class Rows:
             yield Entry("fork", 0, fan.stage, prefix, fan.execution, note=fork_words(fan))
         else:
             skip -= 1
-        sums = self._sums_of(fan)
+        sums = self.sums_of(fan)
         first, before = sums.at(skip)
         skip -= before
         for index in range(first, len(fan)):

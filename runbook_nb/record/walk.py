@@ -30,8 +30,10 @@ from runbook_nb.rules.evaluate import Decision, DecisionPath
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.spots import Marks, Spots
     from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
+    from runbook_nb.widgets.explorer import Explorer
 
 #: So many rows are made together where all of them are asked for.
 _AT_ONCE: Final = 4096
@@ -198,6 +200,19 @@ class Walk(Sequence[WalkRow], Renderable):
         rows = tuple(self._rows.made_of_control(conditions, others))
         return ProjectedWalk(rows, "control-flow", len(rows), total, False, control > cap)
 
+    @property
+    def spots(self) -> Spots:
+        """What finds the place of a row in the record; see `record.spots`."""
+        from runbook_nb.record.spots import Spots
+
+        return Spots(self._rows)
+
+    def marks(self, kinds: frozenset[str]) -> Marks:
+        """Give what finds the rows of some kinds among all; see `record.spots`."""
+        from runbook_nb.record.spots import Marks
+
+        return Marks(self._log, self._rows, kinds)
+
     # -- one subject, all decisions ----------------------------------------------------------
 
     def branches(self) -> Iterator[tuple[FanOut, int, str]]:
@@ -275,12 +290,16 @@ class Walk(Sequence[WalkRow], Renderable):
         if len(found) != 1:
             more = sum(1 for _ in places.find(subject, index, stage)) if found else 0
             raise SubjectNotFound(*self._lookup_words(subject, index, found, more))
+        return self.inside(found[0])
+
+    def inside(self, branch: tuple[FanOut, int, str]) -> Walk:
+        """Give the walk of one branch alone, as `branches` yields them."""
         return Walk(
             self._log,
             name=self.name,
             structure=self.structure,
             redactor=self._redactor,
-            only=found[0],
+            only=branch,
         )
 
     def _index(self) -> SubjectIndex:
@@ -421,6 +440,17 @@ class Walk(Sequence[WalkRow], Renderable):
         """
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def explore(self, subject: Any = None) -> Explorer:
+        """Go through the rows one by one, beside the flowchart; a widget.
+
+        Parameters
+        ----------
+        subject : object, optional
+            Whose decision to begin at; by default that of the first subject.
+        """
+        explorer: Explorer = through("explore", self, subject)
+        return explorer
 
     def _head(self) -> Card:
         from runbook_nb.record.outline import walk_head

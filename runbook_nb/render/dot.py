@@ -81,15 +81,15 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
     n1 [label="host:443" class="w-s"]
     """
     look = look or Look()
-    many = most_branches(graph) >= MANY_BRANCHES
+    many, aside = most_branches(graph) >= MANY_BRANCHES, graph.direction != "TB"
     drawn = DotText(
         "flow",
         graph={
             "rankdir": graph.direction,
-            "nodesep": "0.16" if many else "0.26",
+            "nodesep": "0.16" if many or look.lean else "0.26",
             **_GRAPH,
         },
-        node=_NODE if graph.direction == "TB" else _NODE | _NARROW,
+        node=_NODE | _NARROW if aside or (look.lean and look.narrow) else _NODE,
         edge=_EDGE,
     )
     names = {node.key: f"n{place}" for place, node in enumerate(graph.nodes, 1)}
@@ -106,7 +106,7 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
         lines = edge_lines(edge, look, number if edge.lines else None)
         layout = weights.get((edge.source, edge.target), {})
         ends = [names[edge.source], names[edge.target]]
-        attributes = _edge(edge, nodes[edge.target], lines, layout)
+        attributes = _edge(edge, nodes[edge.target], lines, layout, lean=look.lean)
         if attributes.get("dir") == "back":
             ends.reverse()
         drawn.edge(ends[0], ends[1], attributes)
@@ -237,13 +237,20 @@ def _role_look(role: Role) -> dict[str, str]:
 
 
 def _edge(
-    edge: GraphEdge, target: GraphNode, lines: list[Line], layout: Mapping[str, str]
+    edge: GraphEdge,
+    target: GraphNode,
+    lines: list[Line],
+    layout: Mapping[str, str],
+    *,
+    lean: bool,
 ) -> dict[str, str]:
     """Give the attributes of an edge; ``layout`` are those of how it is laid out."""
     attributes = {**_edge_look(edge, target), **layout}
     classes = [attributes.pop("class", ""), weights_of(lines)]
     if lines:
-        attributes["label"] = _label([_beside(line.text) for line in lines], r"\l", last=True)
+        attributes["label"] = _label(
+            [_beside(line.text, lean=lean) for line in lines], r"\l", last=True
+        )
     if edge.default:
         attributes |= {"dir": "both", "arrowtail": "odot"}
     return attributes | _if("class", " ".join(filter(None, classes)))
@@ -299,8 +306,8 @@ def _centred(text: str) -> str:
     return f"{room}{text}{room}"
 
 
-def _beside(text: str) -> str:
-    return f"{_GAP}{text}{' ' * _short_by(text)}{_GAP}"
+def _beside(text: str, *, lean: bool) -> str:
+    return f"{_GAP}{text}{' ' * _short_by(text)}{'' if lean else _GAP}"
 
 
 def _short_by(text: str) -> int:

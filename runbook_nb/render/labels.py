@@ -58,12 +58,15 @@ class Look:
         Whether edges carry only a number and the count, the rest being left to the list.
     narrow : bool
         Whether what stands in nodes is wrapped sooner.
+    lean : bool
+        Whether labels keep off their edges on one side only, and stages stand closer.
     """
 
     wrap: int = WRAPS[0]
     sentences: bool = True
     numbered: bool = False
     narrow: bool = False
+    lean: bool = False
 
 
 def most_branches(graph: Graph) -> int:
