@@ -186,7 +186,9 @@ class Widget(anywidget.AnyWidget):
         except Exception as error:
             data, metadata = {TEXT: f"no static view: {failure(error)}"}, {}
         if TEXT in data and wanted(TEXT):
-            data[TEXT] = f"{self!s}\n{data[TEXT]}"
+            head = str(self)
+            if not data[TEXT].startswith(head):
+                data[TEXT] = f"{head}\n{data[TEXT]}"
         if settings.static or self.comm is None or not wanted(WIDGET):
             return data, metadata
         try:
