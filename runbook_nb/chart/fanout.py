@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze, frozen_rows
+from runbook_nb._sync import loop_at_hand
 from runbook_nb._text import MISSING
 from runbook_nb.chart.endings import PAUSED_NOTE, Steps, drive, ending_of, why_not_reached
 from runbook_nb.chart.model import (
@@ -370,6 +371,7 @@ class _Branches:
 
     async def share(self, indices: range, begun: Steps, awaitable: Any) -> None:
         """Run a branch that waits, and the rest, with a bounded number of workers."""
+        await loop_at_hand()
         import asyncio
 
         left = iter(indices)

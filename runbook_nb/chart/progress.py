@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable, through
 from runbook_nb._text import counted
 from runbook_nb._view import Badge, Card, Cell, Column, Data, Role, Section, Table
@@ -102,26 +102,29 @@ class Progress(Renderable):
         """
         if self.at < 0:
             return f"{counted(len(self.steps), 'stage')} to come"
-        step = self.steps[self.at]
-        parts = [f"stage {self.at + 1} of {len(self.steps)}", step.name]
+        step, stages = self.steps[self.at], counted(len(self.steps), "stage")
         if self.status in ("ok", "absent"):
             step = max(self.steps, key=lambda one: one.total or 0)
-            parts = [counted(len(self.steps), "stage"), *([step.name] if step.total else ())]
+            parts = [stages, *([f"{_branches(step)} in {step.name}"] if step.total else [])]
+            return ", ".join(parts)
+        parts = [f"stage {self.at + 1} of {len(self.steps)}", step.name]
         if step.total is not None:
-            parts.append(f"{step.done} of {step.total}")
-            if step.failed:
-                parts.append(f"{step.failed} failed")
+            parts.append(_branches(step))
         elif self.inside is not None and self.status == "running":
             parts.append(f"in {self.inside}")
         return ", ".join(parts)
 
+    @property
+    def steps_shown(self) -> tuple[StepProgress, ...]:
+        """The stages a view shows: all, or those around the present one."""
+        first = max(0, min(self.at - MAX_SHOWN // 2, len(self.steps) - MAX_SHOWN))
+        return self.steps[first : first + MAX_SHOWN]
+
     def view(self) -> Card:
         """Show the stages, those around the present one where there are many."""
-        first = max(0, min(self.at - MAX_SHOWN // 2, len(self.steps) - MAX_SHOWN))
-        shown = self.steps[first : first + MAX_SHOWN]
         table = Table(
             columns=(Column(head=""), Column(head="stage"), Column(head="branches")),
-            rows=tuple(_row(step) for step in shown),
+            rows=tuple(_row(step) for step in self.steps_shown),
             total=len(self.steps),
             whole=True,
         )
@@ -132,6 +135,11 @@ class Progress(Renderable):
             headline=self.said,
             sections=(Section(label="", parts=(table,), in_text=False),),
         )
+
+
+def _branches(step: StepProgress) -> str:
+    said = f"{step.done} of {step.total}"
+    return f"{said}, {step.failed} failed" if step.failed else said
 
 
 _ROLES: Final[dict[StepState, Role]] = {

@@ -7,9 +7,9 @@ is applied in its place is the last form of it that could be used, if there was 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._text import nearest, visible
 from runbook_nb.errors import DefinitionError, RuleError
 from runbook_nb.rules import Default, Rule, RuleSet
