@@ -414,7 +414,8 @@ def test_rules_that_never_fire_say_what_takes_their_subjects():
 
 
 def test_lists_are_capped_and_the_state_is_small():
-    rows = [{"host": f"h{n}" + "x" * 400, "known": True, "days": n % 40, "keep": n} for n in range(3000)]
+    name = "x" * 400
+    rows = [{"host": f"h{n}{name}", "known": True, "days": n % 40, "keep": n} for n in range(3000)]
     many = [rb.Rule({"keep": {"eq": 100 + n}}, f"v{n}", "why " * 90) for n in range(150)]
     lab = RuleLab(rows, posture(7, "v3", *many), subject="host")
     lab.set_limit(2, "days", "gt", 20)
