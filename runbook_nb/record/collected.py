@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
@@ -58,6 +59,12 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
             words_of = array(words_of.typecode, map(words_of.__getitem__, kept))
         self._numbers = words_of
 
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What they were made with besides their fan-out: subject, verdict and the other names."""
+        own = (self._subject, self._verdict)
+        return (*own, *(name for name in self.names if name not in own))
+
     def item_of(self, row: int) -> int:
         """Give the index of the item that a row is about."""
         return row if self.places is None else self.places[row]
@@ -75,6 +82,9 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         if name == self._verdict:
             return list(map(self._words.__getitem__, self._numbers))
         items, places = self.fan_out.items, self.places
+        if isinstance(items, FrozenRows):
+            found = items.under(name)
+            return found if places is None else list(map(found.__getitem__, places))
         if not isinstance(items, Columns):
             return [self._value(item, name) for item in self._own_items()]
         if places is None:
@@ -86,10 +96,15 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         items = self.fan_out.items
         if isinstance(items, Columns):
             return items.held(name)
+        if isinstance(items, FrozenRows):
+            return items.under(name)
         return [self._value(item, name) for item in items]
 
     def _own_items(self) -> Iterator[Any]:
         items = self.fan_out.items
+        if isinstance(items, FrozenRows):  # a row of verdicts keeps none of the items
+            each = items.each()
+            return each if self.places is None else map(list(each).__getitem__, self.places)
         return iter(items) if self.places is None else map(items.__getitem__, self.places)
 
     def _value(self, item: Any, name: str) -> Any:
@@ -118,7 +133,9 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         if isinstance(index, slice):
             return [self[place] for place in range(len(self))[index]]
         place = range(len(self))[index]
-        return self._row(self.fan_out.items[self.item_of(place)], self._numbers[place])
+        items, item = self.fan_out.items, self.item_of(place)
+        row = items.fresh(item, item + 1)[0] if isinstance(items, FrozenRows) else items[item]
+        return self._row(row, self._numbers[place])
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)

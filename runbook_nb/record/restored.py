@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
+from runbook_nb._rows import FrozenRows
 from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
 from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError
+from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
 from runbook_nb.record.rulebook import (
@@ -157,11 +159,14 @@ class LogReader:
         self._borrowed = 0
         #: Items that are slots of another fan-out, and how many there have to be.
         self._sizes: list[tuple[Slots, int, str]] = []
+        #: Verdict rows of fan-outs that are not read yet, with what they are made of.
+        self._verdicts: list[tuple[VerdictRows, FanOut, list[str]]] = []
         self._reader = Untagger(
             {
                 "$missing": self._missing,
                 "$slots": self._slots,
                 "$slot": self._slot,
+                "$verdicts": self._verdict_rows,
                 "$called": self._called,
                 "$decision": lambda parts: self._decision(Decision, parts),
                 "$selection": lambda parts: self._decision(Selection, parts),
@@ -182,7 +187,9 @@ class LogReader:
         LoadError
             It is none.
         """
-        return self._guarded(where, lambda: self._reader.apart(data))
+        found = self._guarded(where, lambda: self._reader.apart(data))
+        self._settle_verdicts()
+        return found
 
     def _read_tables(self, data: Mapping[str, Any], live: Sequence[RuleSet]) -> None:
         log = self.log
@@ -222,6 +229,7 @@ class LogReader:
             if len(items) != size:
                 raise bad_log(f"has {len(items)} items, not {size}", where)
         self._here = Counter()  # whatever is beside the log lies in no fan-out
+        self._settle_verdicts()
         self._guarded("the log", self._reader.check)
         self._check_looks()
 
@@ -335,8 +343,8 @@ class LogReader:
         if number >= self._placed:
             raise bad_log("is run by no track before it", where)
         self._here = Counter()
-        items = self._read(f"{where}.items", entry.get("items"))
-        if not isinstance(items, list | tuple | Slots):
+        items = self._guarded(f"{where}.items", lambda: self._reader.rows(entry.get("items")))
+        if not isinstance(items, list | tuple | Slots | FrozenRows):
             raise bad_log("are no list", f"{where}.items")
         size = len(items)
         if isinstance(items, Slots):
@@ -370,13 +378,13 @@ class LogReader:
         known = self._item_columns.get(id(fan))
         if known is None:
             known = self._item_columns[id(fan)] = ItemColumns(fan.items)
-        column = known.column(key) if isinstance(key, str) else None
+        column = known.at(key, places) if isinstance(key, str) else None
         if column is None:
             raise bad_log("refers to what not every item has", where)
         self._borrowed += len(places)
         if self._borrowed > MOST_PARTS:
             raise bad_log(f"takes more than {MOST_PARTS:,} values from items", where)
-        return [column[place] for place in places]
+        return column
 
     def _claimed(self, items: Slots, size: Any, where: str) -> int:
         """Take the number of slots of a fan-out that may be read later; then they are counted."""
@@ -417,6 +425,27 @@ class LogReader:
         fan = self._fans[_index(number, len(self._fans))]
         self._here[number] += 1
         return Slots(fan)
+
+    def _verdict_rows(self, parts: Any) -> VerdictRows:
+        if not isinstance(parts, list) or len(parts) < 3:
+            raise ValueError("verdict rows have a fan-out, a subject and a verdict")
+        number, *names = parts
+        fan = self._fans[_index(number, len(self._fans))]
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError("the names of verdict rows are distinct texts")
+        self._here[number] += 1
+        rows = VerdictRows.__new__(VerdictRows)
+        self._verdicts.append((rows, fan, names))
+        return rows
+
+    def _settle_verdicts(self) -> None:
+        """Make verdict rows, now that their branches are known."""
+        for rows, fan, (subject, verdict, *others) in self._verdicts:
+            self._borrowed += len(fan)
+            if self._borrowed > MOST_PARTS:
+                raise bad_log(f"takes more than {MOST_PARTS:,} values from items", "verdict rows")
+            VerdictRows.__init__(rows, fan, subject, others, verdict)
+        self._verdicts.clear()
 
     def _slot(self, parts: Any) -> Slot:
         index, item, status, value, *texts = _listed(parts, 7)
@@ -523,7 +552,7 @@ def check_column(column: Column, values: Sequence[Any], where: str) -> None:
     code, part = column.code, column.part
     if code.path is not None:
         called = part in functions_in(code.path)
-        if any(isinstance(value, FunctionRecord) is not called for value in values):
+        if any(issubclass(kind, FunctionRecord) is not called for kind in set(map(type, values))):
             raise bad_log("has a value of another kind of rule", where)
         return
     fits = _FITS.get(code.kind)

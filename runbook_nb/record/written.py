@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import FrozenList, FrozenRows, freeze
+from runbook_nb._frozen import FrozenList, freeze
 from runbook_nb._json import WireReport
+from runbook_nb._rows import FrozenRows
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
@@ -269,12 +270,13 @@ class LogWriter:
     def _branch_columns(self, fan: FanOut, of_items: ItemColumns | None) -> Iterator[Any]:
         """Write the values of branches, shape by shape."""
         table: Sequence[Sequence[Any]] | None = None
+        tables = fan.tables()
         for column in fan_columns(self._log, fan):
             code, at, places = column.code, column.at, column.places
             if at == 0:
                 shape = fan.shape(places[0])
                 width = 0 if shape is None else self._log.width_of(shape.codes)
-                table = fan.table(width, places)
+                table = tables(width, places)
             if of_items is not None and self._values is AS_RECORDED:
                 key = fan.item_key(at, places)
                 if key is not None and of_items.column(key) is not None:
@@ -299,11 +301,19 @@ class LogWriter:
         if isinstance(items, Columns):
             if self._brief and len(items.layouts) == 1:
                 keys = items.layouts[0]
-                written = self._tagger.rows_of(keys, [list(items.column(key)) for key in keys])
+                columns = [items.column(key)[:] for key in keys]
+                written = self._guarded(where, lambda: self._tagger.rows_of(keys, columns))
                 if written is not None:
                     return written
             # As rows, which is what a reader looks for; a state may hold one of them.
             items = FrozenList(map(fan.item, range(len(fan))))
+        if isinstance(items, FrozenRows):
+            table = items.table
+            if table is not None:
+                rows = self._guarded(where, lambda: self._tagger.rows_of(*table, items.kept))
+                if rows is not None:
+                    return rows
+            items = FrozenList(items.each())
         return self._guarded(where, lambda: self._tagger.write(items))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
@@ -313,10 +323,9 @@ class LogWriter:
             numbers[number] = self._shapes.setdefault(number, len(self._shapes))
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
-        if isinstance(items, FrozenRows):
-            items = items.rows
         if self._values is not AS_RECORDED:
-            items = [self._values.item(fan, item) for item in items]
+            each = items.each() if isinstance(items, FrozenRows) else items
+            items = [self._values.item(fan, item) for item in each]
         of_items: ItemColumns | None = None
         spelt: str | None = None
         if self._brief:
@@ -359,6 +368,10 @@ class LogWriter:
         if isinstance(value, Columns):
             return "", FrozenList(value)
         if isinstance(value, VerdictRows):
+            number = self._numbers.get(id(value.fan_out))
+            declared = value.declared
+            if number is not None and self._values is AS_RECORDED and _are_texts(declared):
+                return "$verdicts", [number, *declared]
             return "", list(value)
         if isinstance(value, Slot):
             parts = (value.index, value.item, value.status, value.value)
@@ -386,6 +399,10 @@ class LogWriter:
             raise CheckpointError(f"{place} holds {refusal.what}", where=place, fix=_FIX) from None
         except CycleError as error:
             raise CycleError(error.message, where=where) from None
+
+
+def _are_texts(names: Iterable[Any]) -> bool:
+    return {str}.issuperset(map(type, names))
 
 
 def _place(code: Code, part: int) -> str:

@@ -19,6 +19,7 @@ from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of, work_out
 from runbook_nb.record.slots import reason_of, served_subject
+from runbook_nb.record.subjects import subjects_of
 from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.held import PlainColumn
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
@@ -253,7 +254,7 @@ def _unnamed_in(fan: FanOut, subject: str) -> Iterable[int]:
     """Give the items of a fan-out that nothing names."""
     items = fan.items
     if not isinstance(items, Columns):
-        return [index for index in range(len(fan)) if fan.subject_of(index) is None]
+        return [index for index, name in enumerate(subjects_of(fan)) if name is None]
     names = items.held(subject)
     if isinstance(names, PlainColumn) and not {type(None), type(MISSING)} & names.classes:
         return ()

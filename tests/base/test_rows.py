@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runbook_nb._frozen import FrozenDict, FrozenList, FrozenRows, freeze, frozen_rows, thaw
+from runbook_nb._frozen import FrozenDict, FrozenList, freeze, thaw
+from runbook_nb._rows import FrozenRows, frozen_rows
 from runbook_nb.errors import CycleError, FrozenError
 
 ATOMS = st.one_of(
@@ -74,14 +75,14 @@ def test_what_the_owner_does_later_does_not_show():
 
 def test_a_row_that_was_looked_at_stays_the_same_object():
     made = frozen_rows([{"n": n} for n in range(5)])
-    (fresh,) = made.fresh(2, 3)
-    assert made[2] is not fresh
+    (fresh,) = made.fresh(3, 4)
+    assert made.fresh(3, 4)[0] is not fresh
     made.keep(3, fresh)
     assert made[3] is fresh is made.fresh(3, 4)[0]
     first = made[0]
     assert first is made[0] is made[0:2][0] is next(iter(made)) is made.fresh(0, 1)[0]
     assert made[-1] is made[4]
-    assert made.under("n") == [0, 1, 2, 2, 4]
+    assert made.under("n") == [0, 1, 2, 3, 4]
     assert made.under("m") == [None] * 5
     with pytest.raises(IndexError):
         made[5]
