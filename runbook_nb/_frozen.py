@@ -9,7 +9,7 @@ object. ``json.dumps``, ``isinstance(x, dict)`` and shipping to a worker work; `
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum

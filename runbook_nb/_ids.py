@@ -12,6 +12,11 @@ from typing import Final
 
 BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
+#: The character each byte stands for. Bytes past the last whole multiple of 62 would favour the
+#: first characters, so they stand for none.
+_LETTERS: Final = "".join(BASE62[byte % 62] for byte in range(256)).encode("ascii")
+_UNEVEN: Final = bytes(range(248, 256))
+
 #: Gives ``n`` characters of ``[A-Za-z0-9]``.
 IdSource = Callable[[int], str]
 
@@ -26,8 +31,7 @@ def random_id(length: int) -> str:
     """
     text = ""
     while len(text) < length:
-        # Bytes past the last whole multiple of 62 would favour the first characters.
-        text += "".join(BASE62[byte % 62] for byte in os.urandom(2 * length) if byte < 248)
+        text += os.urandom(2 * length).translate(_LETTERS, _UNEVEN).decode("ascii")
     return text[:length]
 
 

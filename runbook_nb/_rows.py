@@ -187,13 +187,15 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
 
 def frozen_rows(value: Any) -> Any:
     """Freeze a list as `freeze` does, plain dicts of atoms under texts as `FrozenRows`."""
-    if value.__class__ is list and is_flat(value):
-        # Of 1 and True, or of a text and one of a subclass, a layout would know but one.
-        if {str}.issuperset(map(type, chain.from_iterable(value))):
-            taken = _taken_apart(value)
-            if taken is not None:
-                return taken
-    return freeze(value, "items")
+    taken = None
+    if value.__class__ is list and is_flat(value) and _has_text_keys(value):
+        taken = _taken_apart(value)
+    return freeze(value, "items") if taken is None else taken
+
+
+def _has_text_keys(rows: list[dict[Any, Any]]) -> bool:
+    # Of 1 and True, or of a text and one of a subclass, a layout would know but one.
+    return {str}.issuperset(map(type, chain.from_iterable(rows)))
 
 
 def _taken_apart(rows: list[dict[str, Any]]) -> FrozenRows | None:

@@ -12,10 +12,11 @@ import os
 import threading
 import weakref
 import zlib
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import pairwise
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -48,6 +49,11 @@ APPLICATION: Final = 0x72626E41
 VERSION: Final = 1
 #: How long a verb waits for another process that is writing.
 BUSY_SECONDS: Final = 30.0
+#: Pages that the log beside the file may hold before they are moved into it, which is what waits
+#: for the disk.
+LOGGED: Final = 4096
+#: Kibibytes of pages that a transaction keeps in memory: what is larger is written twice.
+CACHE: Final = 16 * 1024
 #: Artifacts that one thread reads and compresses before those of all threads are written.
 CHUNK: Final = 64
 
@@ -85,6 +91,8 @@ _TOTALS: Final = (
 )
 _PLAIN: Final = 0
 _ZLIB: Final = 1
+#: Made once: `json.dumps` makes an encoder for each call that is not the plainest.
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: What is tried on a payload before the whole of it is compressed.
 _SAMPLE: Final = 1024
 _LARGEST: Final = 2**63 - 1
@@ -220,13 +228,12 @@ class SqliteArtifacts(ShelfStore):
             return [self._ready(artifact, now) for artifact in some]
 
         with ThreadPoolExecutor(workers, "artifacts") as pool, self._open(scope) as shelf:
-            for start in range(0, len(artifacts), CHUNK * workers):
-                ends = [start + CHUNK * n for n in range(workers + 1)]
-                parts = [artifacts[one:other] for one, other in pairwise(ends)]
-                # All of them before the first is written: a thread that compresses and one that
-                # writes would take turns at the interpreter, which costs more than it saves.
-                for part in list(pool.map(read, parts)):
-                    results += [self._add(shelf, ready, options, now) for ready in part]
+            parts = (artifacts[at : at + CHUNK] for at in range(0, len(artifacts), CHUNK))
+            ahead = deque(pool.submit(read, part) for part in islice(parts, workers + 1))
+            while ahead:  # written while the next ones are compressed
+                read_part = ahead.popleft().result()
+                ahead.extend(pool.submit(read, part) for part in islice(parts, 1))
+                results += [self._add(shelf, ready, options, now) for ready in read_part]
         self._count_dropped(*results)
         return tuple(results)
 
@@ -305,6 +312,8 @@ class _SqliteShelf:
         self._bytes: int
         self._id, self._uses, self._held, self._bytes = found or (None, 0, 0, 0)
         self._changed = False
+        #: When it was last asked who had expired; in a verb they leave as soon as they are known.
+        self._swept_at: int | None = None
 
     def rows(self) -> Iterable[Row]:
         return self._rows(_BY_USE)
@@ -363,12 +372,16 @@ class _SqliteShelf:
         self._ask("DELETE FROM payload WHERE id = ? AND holders < 1", (held_as,))
 
     def expired(self, now: int) -> Iterable[Ticket]:
+        if self._swept_at == now:  # they were told of, and what came since has yet to expire
+            return ()
+        self._swept_at = now
         found = self._ask(_EXPIRED, (self._id, now)).fetchall()
         found.sort(key=lambda row: row[3])
         return [_read(ref, text) for ref, _, text, _ in found]
 
     def oldest(self) -> Iterable[Ticket]:
-        return (row.ticket for row in self._rows(_BY_USE))
+        for row in self._rows(_BY_USE):  # nothing is asked before somebody has to leave
+            yield row.ticket
 
     def held(self) -> tuple[int, int]:
         return self._held, self._bytes
@@ -435,6 +448,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA trusted_schema = OFF")  # a file's own functions are never run
         _prepare(database, path)
         database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
+        database.execute(f"PRAGMA cache_size = {-CACHE}")
     except BaseException:
         database.close()
         raise
@@ -537,7 +552,7 @@ def _key(ticket: Ticket) -> bytes:
 
 
 def _write(ticket: Ticket) -> str:
-    return json.dumps(ticket.to_dict(), ensure_ascii=False, separators=(",", ":"))
+    return _encode(ticket.to_dict())
 
 
 def _read(ref: str, text: str) -> Ticket:

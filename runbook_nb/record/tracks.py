@@ -169,7 +169,8 @@ class FanOut:
         for _, indices, values in columns:
             found[self.shapes[indices[0]]].append(values)
         parts = {
-            number: zip(*some, strict=True) if some else repeat(()) for number, some in found.items()
+            number: zip(*some, strict=True) if some else repeat(())
+            for number, some in found.items()
         }
         # Each branch takes the next values of its shape.
         each = map(next, map(parts.__getitem__, self.shapes))

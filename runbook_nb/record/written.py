@@ -267,8 +267,14 @@ class LogWriter:
         place = _place(column.code, column.part)
         return self._guarded(place, lambda: self._tagger.column(held))
 
-    def _branch_columns(self, fan: FanOut, of_items: ItemColumns | None) -> Iterator[Any]:
-        """Write the values of branches, shape by shape."""
+    def _branch_columns(
+        self, fan: FanOut, of_items: ItemColumns | None, rows: Sequence[Any] | None
+    ) -> Iterator[Any]:
+        """Write the values of branches, shape by shape.
+
+        What is kept as columns is made anew whenever it is read. Where ``rows`` were made of them,
+        the values of branches are those in the rows, as they are where each row ran by itself.
+        """
         table: Sequence[Sequence[Any]] | None = None
         tables = fan.tables()
         for column in fan_columns(self._log, fan):
@@ -277,12 +283,16 @@ class LogWriter:
                 shape = fan.shape(places[0])
                 width = 0 if shape is None else self._log.width_of(shape.codes)
                 table = tables(width, places)
-            if of_items is not None and self._values is AS_RECORDED:
+            if of_items is not None and rows is None:
                 key = fan.item_key(at, places)
                 if key is not None and of_items.column(key) is not None:
                     yield {"$item": key}
                     continue
-            held = column.held_in(fan) if table is None else table[at]
+            item_key = None if rows is None else fan.item_key(at, places)
+            if rows is not None and item_key is not None:
+                held = [rows[place].get(item_key, MISSING) for place in places]
+            else:
+                held = column.held_in(fan) if table is None else table[at]
             if code.kind == "fan_out":
                 yield self._numbers[id(held[0])]
                 continue
@@ -323,8 +333,11 @@ class LogWriter:
             numbers[number] = self._shapes.setdefault(number, len(self._shapes))
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
+        rows: Sequence[Any] | None = None
         if self._values is not AS_RECORDED:
             each = items.each() if isinstance(items, FrozenRows) else items
+            if isinstance(items, Columns):
+                rows = each = list(items)
             items = [self._values.item(fan, item) for item in each]
         of_items: ItemColumns | None = None
         spelt: str | None = None
@@ -342,7 +355,7 @@ class LogWriter:
             "items": self._written_items(fan, items),
             "statuses": _runs(fan.status_numbers()),
             "shapes": _runs(shapes) if spelt is None else spelt,
-            "values": list(self._branch_columns(fan, of_items)),
+            "values": list(self._branch_columns(fan, of_items, rows)),
         }
         if isinstance(items, Slots):
             written["size"] = len(items)
