@@ -288,6 +288,7 @@ class LogWriter:
                 if key is not None and of_items.column(key) is not None:
                     yield {"$item": key}
                     continue
+            held: Sequence[Any]
             item_key = None if rows is None else fan.item_key(at, places)
             if rows is not None and item_key is not None:
                 held = [rows[place].get(item_key, MISSING) for place in places]
