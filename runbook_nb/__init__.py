@@ -418,6 +418,16 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add the magics to a session: ``%load_ext runbook_nb``."""
+    import_module(f"{__name__}.magics").register(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take them out again: ``%unload_ext runbook_nb``."""
+    import_module(f"{__name__}.magics").unregister(shell)
+
+
 class _Package(ModuleType):
     """Keeps a public name from being hidden by the submodule of the same name.
 

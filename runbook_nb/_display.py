@@ -20,6 +20,7 @@ DOORS: dict[str, str] = {
     "html": "runbook_nb.render.html:render_html",
     "bundle": "runbook_nb.render.bundle:bundle_of",
     "flowchart": "runbook_nb.render.flowchart:Flowchart",
+    "progress": "runbook_nb.render.live:show_progress",
     "report": "runbook_nb.share.report:write_report",
     "notebook": "runbook_nb.share.notebook:write_notebook",
     "from_notebook": "runbook_nb.share.hydrate:read_notebook",

@@ -12,10 +12,10 @@ from typing import Final
 
 BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-#: The character each byte stands for. Bytes past the last whole multiple of 62 would favour the
-#: first characters, so they stand for none.
-_LETTERS: Final = "".join(BASE62[byte % 62] for byte in range(256)).encode("ascii")
-_UNEVEN: Final = bytes(range(248, 256))
+#: The character of each byte, and the bytes past the last whole multiple of 62, which would favour
+#: the first characters.
+_SPELT: Final = "".join(BASE62[byte % 62] for byte in range(256)).encode("ascii")
+_UNFAIR: Final = bytes(range(248, 256))
 
 #: Gives ``n`` characters of ``[A-Za-z0-9]``.
 IdSource = Callable[[int], str]
@@ -31,7 +31,7 @@ def random_id(length: int) -> str:
     """
     text = ""
     while len(text) < length:
-        text += os.urandom(2 * length).translate(_LETTERS, _UNEVEN).decode("ascii")
+        text += os.urandom(2 * length).translate(_SPELT, _UNFAIR).decode("ascii")
     return text[:length]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import chain
 from typing import Any, Final
 
 from runbook_nb._deep import write_json
@@ -134,6 +135,30 @@ def _is_fine(top: Any) -> bool:
             return False
         level = inner
     return False  # nested deeply, or around in a circle
+
+
+def are_plain(rows: Sequence[Any]) -> bool:
+    """Say whether rows are mappings that `to_wire` would give back as they are.
+
+    Looked at together, which takes a fraction of converting one after another.
+
+    Examples
+    --------
+    >>> are_plain([{"a": 1}, {"a": None}]), are_plain([{"a": date(2026, 1, 2)}])
+    (True, False)
+    """
+    if not {dict, FrozenDict}.issuperset(map(type, rows)):
+        return False
+    texts = [*chain.from_iterable(rows)]
+    values = [*chain.from_iterable(map(dict.values, rows))]
+    classes = set(map(type, values))
+    if not {str}.issuperset(map(type, texts)) or not classes <= _SIMPLE:
+        return False
+    if {int, float} & classes:
+        return _is_fine(texts + values)
+    if str in classes:
+        texts += [value for value in values if value.__class__ is str]
+    return "".join(texts).isascii()
 
 
 def _first_problem(top: Any, most: int | None) -> str | None:

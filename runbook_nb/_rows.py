@@ -8,7 +8,7 @@ collector has nothing to look at there.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from operator import eq, itemgetter
 from typing import Any, Final, overload
@@ -109,8 +109,15 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
             return self.under(key)
         return None
 
-    def under(self, key: Any) -> list[Any]:
-        """Give what stands under a key, None where nothing does; no row is made for that."""
+    def under(self, key: Any, places: Iterable[int] | None = None) -> list[Any]:
+        """Give what stands under a key in some rows, in all of them for None; it is read only.
+
+        It is None where a row has no such key, and no row is made for it.
+        """
+        found = self._under(key)
+        return found if places is None else list(map(found.__getitem__, places))
+
+    def _under(self, key: Any) -> list[Any]:
         if self._numbers is None:
             return self.column(key) or [None] * self._size
         found = [

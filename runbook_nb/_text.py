@@ -7,6 +7,7 @@ Base layer. Nothing here knows what is being shown; the law that a cut is visibl
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -18,7 +19,11 @@ SUMMARY_LENGTH: Final = 80
 #: Shown where nothing was recorded.
 MISSING_CELL: Final = "—"
 
-_BIDI = frozenset(range(0x202A, 0x202F)) | frozenset(range(0x2066, 0x206A))
+#: Bidirectional overrides, halves of characters, and what ends a line or a paragraph.
+_ODD: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+#: The control characters that have a name.
+_NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class _Missing:
@@ -66,16 +71,13 @@ def visible(text: str) -> str:
     """
     if text.isprintable() and text.isascii():
         return text
-    out = []
-    for char in text:
-        point = ord(char)
-        if point < 0x20 or 0x7F <= point < 0xA0:
-            out.append({0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}.get(point, f"\\x{point:02x}"))
-        elif point in _BIDI or 0xD800 <= point < 0xE000 or point in (0x2028, 0x2029):
-            out.append(f"\\u{point:04x}")
-        else:
-            out.append(char)
-    return "".join(out)
+    return _ODD.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    point = ord(char)
+    return _NAMED.get(char, f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:

@@ -34,6 +34,9 @@ class Options:
     ----------
     static : bool
         No live updates; each display is final. Set by test runs.
+    progress : {"auto", "off", "cell", "terminal"}
+        Where a run that takes its time shows how far it has come; ``auto`` takes the cell in a
+        notebook, the terminal where errors are written to one, and nothing anywhere else.
     theme : {"auto", "light", "dark"}
         Which palette static exports use.
     layout : {"auto", "pure", "dot", "pygraphviz", "none"}
@@ -57,6 +60,7 @@ class Options:
     """
 
     static: bool = False
+    progress: str = "auto"
     theme: str = "auto"
     layout: str = "auto"
     max_text_rows: int = 10
@@ -72,6 +76,7 @@ class Options:
 
 _NAMES = tuple(f.name for f in fields(Options))
 _CHOICES = {
+    "progress": ("auto", "off", "cell", "terminal"),
     "theme": ("auto", "light", "dark"),
     "layout": ("auto", "pure", "dot", "pygraphviz", "none"),
 }
@@ -80,6 +85,7 @@ _FROM_ENV: dict[str, Callable[[str], Any]] = {
     "embed": lambda text: _flag("RUNBOOK_NB_EMBED", text),
     "mime_json": lambda text: _flag("RUNBOOK_NB_MIME_JSON", text),
     "show_refs": lambda text: _flag("RUNBOOK_NB_SHOW_REFS", text),
+    "progress": str,
     "theme": str,
     "layout": str,
     "max_text_rows": int,

@@ -33,7 +33,13 @@ GROUPS = {
 
 #: Classes that public calls give back and that have no public name of their own.
 GIVEN_BACK = {
-    "rules": ["runbook_nb.rules.Selection"],
+    "rules": [
+        "runbook_nb.rules.Selection",
+        "runbook_nb.rules.changes.RuleChange",
+        "runbook_nb.rules.changes.FieldChange",
+        "runbook_nb.rules.silent.Silent",
+        "runbook_nb.rules.silent.Taker",
+    ],
     "chart": [],
     "record": [
         "runbook_nb.record.slots.Slots",
@@ -65,6 +71,14 @@ GIVEN_BACK = {
         "runbook_nb.runbook.envelope.FiledWalk",
         "runbook_nb.runbook.dossier.Dossier",
         "runbook_nb.runbook.dossier.SubjectFacts",
+        "runbook_nb.runbook.rejudging.Rejudged",
+        "runbook_nb.runbook.comparing.Comparison",
+        "runbook_nb.runbook.comparing.Flip",
+        "runbook_nb.runbook.comparing.FlipGroup",
+        "runbook_nb.runbook.comparing.Uncompared",
+        "runbook_nb.runbook.causes.Cause",
+        "runbook_nb.runbook.sides.Side",
+        "runbook_nb.runbook.sides.Standing",
     ],
     "": ["runbook_nb.settings.Options"],
 }

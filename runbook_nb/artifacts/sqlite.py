@@ -7,11 +7,9 @@ is pickled, and a file that is no such database, or another's, is refused and le
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import weakref
-import zlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +18,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
 from runbook_nb.artifacts.base import (
@@ -31,10 +28,10 @@ from runbook_nb.artifacts.base import (
     drive,
     now_ms,
     scope_of,
-    tampered,
 )
 from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
-from runbook_nb.artifacts.parcel import Parcel, PayloadForm, digest_of
+from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
+from runbook_nb.artifacts.parcel import Parcel, digest_of
 from runbook_nb.artifacts.totals import KindTotals, totals_card
 from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import Options, settings
@@ -89,14 +86,7 @@ _TOTALS: Final = (
     "SELECT kind, count(*), sum(artifact.bytes) FROM artifact JOIN scope "
     "ON scope.id = artifact.scope WHERE (expires IS NULL OR expires > ?)"
 )
-_PLAIN: Final = 0
-_ZLIB: Final = 1
-#: Made once: `json.dumps` makes an encoder for each call that is not the plainest.
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-#: What is tried on a payload before the whole of it is compressed.
-_SAMPLE: Final = 1024
 _LARGEST: Final = 2**63 - 1
-_WANTED: Final = {"ref": str, "kind": str, "mediaType": str, "bytes": int, "createdAt": int}
 
 #: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
 _in_place: ContextVar[bool] = ContextVar("in_place", default=False)
@@ -239,7 +229,7 @@ class SqliteArtifacts(ShelfStore):
 
     def _ready(self, artifact: Any, now: int) -> _Ready:
         parcel = self._parcel(artifact, now)
-        return _Ready(parcel, digest_of(parcel.payload), _pack(parcel.payload))
+        return _Ready(parcel, digest_of(parcel.payload), pack(parcel.payload))
 
     def _add(self, shelf: _SqliteShelf, ready: _Ready, options: Options, now: int) -> PutResult:
         shelf.packed = ready.packed
@@ -327,7 +317,7 @@ class _SqliteShelf:
             "LEFT JOIN payload ON payload.id = artifact.payload WHERE scope = ? AND ref = ?",
             (self._id, ref),
         ).fetchone()
-        return _unpack(*found)
+        return unpack(*found)
 
     def use(self, ref: str) -> None:
         self._uses, self._changed = self._uses + 1, True
@@ -336,7 +326,7 @@ class _SqliteShelf:
         )
 
     def add(self, row: Row, payload: bytes) -> None:
-        packing, body = self.packed or _pack(payload)
+        packing, body = self.packed or pack(payload)
         self.packed = None
         if self._id is None:
             made = self._ask(
@@ -358,7 +348,7 @@ class _SqliteShelf:
             "INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(self._id, ticket.ref, self._uses, ticket.created_at, expires, ticket.kind),
-                *(ticket.bytes, row.form, held_as, _write(ticket)),
+                *(ticket.bytes, row.form, held_as, write_ticket(ticket)),
             ),
         )
 
@@ -377,7 +367,7 @@ class _SqliteShelf:
         self._swept_at = now
         found = self._ask(_EXPIRED, (self._id, now)).fetchall()
         found.sort(key=lambda row: row[3])
-        return [_read(ref, text) for ref, _, text, _ in found]
+        return [read_ticket(ref, text) for ref, _, text, _ in found]
 
     def oldest(self) -> Iterable[Ticket]:
         for row in self._rows(_BY_USE):  # nothing is asked before somebody has to leave
@@ -397,7 +387,7 @@ class _SqliteShelf:
 
     def _rows(self, question: str, *values: Any) -> Iterator[Row]:
         found = self._ask(question, (self._id, *values))
-        return (Row(_read(ref, text), _form(form)) for ref, form, text in found)
+        return (Row(read_ticket(ref, text), form_of(form)) for ref, form, text in found)
 
     def settle(self) -> None:
         """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
@@ -549,58 +539,6 @@ def _named(scope: ArtifactScope) -> tuple[str, str, str]:
 
 def _key(ticket: Ticket) -> bytes:
     return bytes.fromhex((ticket.digest or "").partition(":")[2])
-
-
-def _write(ticket: Ticket) -> str:
-    return _encode(ticket.to_dict())
-
-
-def _read(ref: str, text: str) -> Ticket:
-    try:
-        wire = json.loads(text)
-        known = all(type(wire[name]) is kind for name, kind in _WANTED.items())
-        if not known or wire["ref"] != ref:
-            raise ValueError("another ticket")
-        origin, parents = wire.get("origin"), wire.get("parentRefs", ())
-        return Ticket(
-            ref=ref,
-            kind=wire["kind"],
-            media_type=wire["mediaType"],
-            bytes=wire["bytes"],
-            created_at=wire["createdAt"],
-            label=wire.get("label"),
-            digest=wire["digest"],
-            expires_at=wire.get("expiresAt"),
-            origin=None if origin is None else FrozenDict(origin),
-            parent_refs=tuple(parents),
-        )
-    except (ValueError, TypeError, KeyError) as error:
-        raise tampered("a stored ticket is not what was filed") from error
-
-
-def _form(form: Any) -> PayloadForm:
-    return "text" if form == "text" else "bytes"
-
-
-def _pack(payload: bytes) -> tuple[int, bytes]:
-    """Compress what gets smaller by it; compressing costs less than writing what it saves."""
-    sample = payload[:_SAMPLE]
-    if len(zlib.compress(sample, 1)) > 0.9 * len(sample):
-        return _PLAIN, payload
-    return _ZLIB, zlib.compress(payload, 1)
-
-
-def _unpack(size: int, packing: int | None, body: Any) -> bytes:
-    if packing == _PLAIN and isinstance(body, bytes):
-        return body
-    try:
-        opened = zlib.decompressobj()
-        payload = opened.decompress(body, size + 1)  # never more than was filed, whatever it says
-    except (zlib.error, TypeError) as error:
-        raise tampered("a stored payload cannot be read") from error
-    if packing != _ZLIB or len(payload) != size:
-        raise tampered("a stored payload is not as long as what was filed")
-    return payload
 
 
 #: What a subclass may replace by something that waits.

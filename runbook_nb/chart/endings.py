@@ -27,6 +27,9 @@ _START: Final = object()
 #: Why a branch that waits for an answer has no value yet.
 PAUSED_NOTE: Final = "the run paused while it ran"
 
+#: What Python says of a coroutine that raised what would read as its end.
+STRAY: Final = "coroutine raised StopIteration"
+
 
 def ending_of(error: BaseException) -> BaseException | None:
     """Give what makes an error end the whole run: the error itself, or a member of its group.
@@ -81,6 +84,22 @@ def why_not_reached(ending: BaseException) -> str:
     if isinstance(ending, RunSignal) and not isinstance(ending, RunCancelled):
         return "a signal ended the run while it ran"
     return "the run was stopped while it ran"
+
+
+def stray_stop(error: BaseException) -> StopIteration | None:
+    """Give the StopIteration a stage raised; of a coroutine or a thread another error comes.
+
+    Examples
+    --------
+    >>> stray_stop(StopIteration(1)), stray_stop(RuntimeError(STRAY))
+    (StopIteration(1), None)
+    """
+    if isinstance(error, StopIteration):
+        return error
+    cause = error.__cause__
+    if isinstance(cause, StopIteration) and type(error) is RuntimeError and str(error) == STRAY:
+        return cause
+    return None
 
 
 async def drive(steps: Steps, awaitable: Any = _START) -> Any:

@@ -19,7 +19,7 @@ from runbook_nb._sync import on_interrupt
 from runbook_nb._text import MISSING, counted
 from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
-from runbook_nb.chart.endings import Steps, drive, ending_of, status_of
+from runbook_nb.chart.endings import Steps, drive, ending_of, status_of, stray_stop
 from runbook_nb.chart.fanout import go_on_branches, run_fan_out, run_fork
 from runbook_nb.chart.inputs import checked_input
 from runbook_nb.chart.model import (
@@ -34,6 +34,7 @@ from runbook_nb.chart.model import (
 )
 from runbook_nb.chart.mounts import enter, leave
 from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, plan_chart
+from runbook_nb.chart.progress import begin
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
@@ -87,17 +88,23 @@ def _rules_in(chart: Chart) -> list[Any]:
 
 
 async def _ended(execution: Execution) -> Run:
+    status, told = "ok", begin(execution)
     try:
         output = await execution.go()
     except InterruptSignal as pause:
+        status = "paused"
         return execution.finish("paused", error=pause)
     except BaseException as error:
+        status = status_of(error)
         if getattr(error, "code", None) == "bad_checkpoint":
             raise  # found where the run was to go on: nothing has run
-        run = execution.finish(status_of(error), error=error)
+        run = execution.finish(status, error=error)
         hide_in(error, run.redactor)
         _hand_over(error, run, execution)
         raise
+    finally:
+        if told is not None:
+            told(status)
     return execution.finish("ok", output=output)
 
 
@@ -483,7 +490,7 @@ class Execution(Watch):
             self.failed(told, plan, frame.track)
             if told is error:
                 raise
-            raise told from error
+            raise told from told.__cause__ or error
         scope.close()
         if scope.answers is not None:
             frame.answers = None  # they were for this execution
@@ -523,7 +530,7 @@ class Execution(Watch):
             told = self.leaving(error, plan, scope)
             if told is error:
                 raise
-            raise told from error
+            raise told from told.__cause__ or error
         if limit is not None and self.options.timer() - started > limit:
             raise self.stage_overran(plan)
         return value
@@ -547,8 +554,11 @@ class Execution(Watch):
 
     def leaving(self, error: BaseException, plan: StagePlan, scope: Scope) -> BaseException:
         """Give what leaves a stage when its function raised."""
-        if isinstance(error, StopIteration):  # it would read as the end of the engine's own steps
-            return ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+        stray = stray_stop(error)
+        if stray is not None:  # it would read as the end of the engine's own steps
+            told = ChartError(f"stage {plan.ref.name!r} raised StopIteration", where=plan.ref.id)
+            told.__cause__ = stray
+            return told
         if isinstance(error, Exception) and isinstance(scope.stopped, InterruptSignal):
             ending = ending_of(error)
             if ending is None or isinstance(ending, InterruptSignal):

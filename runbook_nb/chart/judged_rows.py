@@ -21,9 +21,9 @@ from runbook_nb.chart.scope import Frame
 from runbook_nb.errors import ChartError, RuleError
 from runbook_nb.record.judged import JudgedFan
 from runbook_nb.rules.columns import Columns, as_columns
-from runbook_nb.rules.frame import judge_columns
-from runbook_nb.rules.plan import DecisionPath, path_for
-from runbook_nb.rules.ruleset import RuleSet, deciding
+from runbook_nb.rules.frame import judge_all
+from runbook_nb.rules.plan import DecisionPath
+from runbook_nb.rules.ruleset import RuleSet
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
@@ -106,12 +106,8 @@ def judged_outcomes(
     >>> [(path.branch, path.refuses) for path in paths], list(numbers)
     ([('x', False), (None, True)], [0, 1, 0])
     """
-    if rules.unreadable != "raise":
-        judged = judge_columns(rules, rows)
-        return judged.paths, judged.numbers
-    # Judging ends at a value that cannot be read whether it then refuses or names a branch.
-    judged = judge_columns(deciding(rules), rows)
-    return tuple(path_for(rules, path.codes) for path in judged.paths), judged.numbers
+    judged = judge_all(rules, rows)
+    return judged.paths, judged.numbers
 
 
 class _Rows(FanOutBranches):

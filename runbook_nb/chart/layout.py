@@ -7,7 +7,7 @@ a branch that is one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb.chart.model import (
     Branch,
@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from runbook_nb.rules import RuleSet
 
 
+_KINDS: Final[dict[type, NodeKind]] = {
+    DeciderStage: "decider",
+    SelectorStage: "selector",
+    ForkStage: "fork",
+    FanOutStage: "fan_out",
+    JudgeEachStage: "fan_out",
+    SubchartStage: "subchart",
+    PausableStage: "pausable",
+    StreamingStage: "streaming",
+}
+
+
 def kind_of(stage: Stage) -> NodeKind:
     """Name the kind of a stage.
 
@@ -40,17 +52,7 @@ def kind_of(stage: Stage) -> NodeKind:
     >>> kind_of(FunctionStage(id="a", name="A", fn=print))
     'stage'
     """
-    found: dict[type, NodeKind] = {
-        DeciderStage: "decider",
-        SelectorStage: "selector",
-        ForkStage: "fork",
-        FanOutStage: "fan_out",
-        JudgeEachStage: "fan_out",
-        SubchartStage: "subchart",
-        PausableStage: "pausable",
-        StreamingStage: "streaming",
-    }
-    return found.get(type(stage), "stage")
+    return _KINDS.get(type(stage), "stage")
 
 
 def structure_of(chart: Chart) -> Structure:

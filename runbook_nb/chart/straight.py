@@ -163,6 +163,7 @@ class Straight:
         Gives the first that did not run to its end here, and how far it came.
         """
         execution, fan, looping = self.items.execution, self.items.fan, self.items.looping
+        fan.changed()
         codes, values, frame = self.frame.track.codes, fan.values, self.frame
         shapes, offsets, statuses = fan.shapes, fan.offsets, fan.statuses
         add, extend, keep = codes.append, codes.extend, values.append

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
+from runbook_nb.chart.endings import STRAY
 from runbook_nb.chart.scope import Scope
 
 
@@ -78,7 +79,7 @@ async def in_thread(fn: Callable[..., Any], *args: Any) -> Any:
         try:
             value = context.run(fn, *args)
         except StopIteration as stray:  # a future cannot carry one
-            error = RuntimeError("the function raised StopIteration")
+            error = RuntimeError(STRAY)
             error.__cause__ = stray
         except BaseException as raised:
             error = raised

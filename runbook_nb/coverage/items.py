@@ -127,6 +127,8 @@ def normalize(section: str, values: Items, *, require_why: bool = False) -> tupl
             section,
             f"write {section}=[…], also for a single item",
         )
+    if not require_why and all(value.__class__ is Item for value in values):
+        return tuple(values)
     return tuple(_item(f"{section}[{n}]", value, require_why) for n, value in enumerate(values))
 
 

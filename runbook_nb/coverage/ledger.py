@@ -60,7 +60,7 @@ class Ledger(Renderable, Immutable):
     ) -> None:
         given = (checked, not_checked, cannot_cover)
         for (name, _), items in zip(_SECTIONS, given, strict=True):
-            object.__setattr__(self, name, merge_items([normalize(name, items)]))
+            object.__setattr__(self, name, tuple(dict.fromkeys(normalize(name, items))))
         object.__setattr__(self, "sentence", sentence)
 
     @property
@@ -89,7 +89,12 @@ class Ledger(Renderable, Immutable):
         >>> [i.what for i in Ledger(checked=["a"]).merge(Ledger(checked=["b", "a"])).checked]
         ['a', 'b']
         """
-        ledgers = (self, *others)
+        told = [ledger for ledger in others if not ledger.is_empty]
+        if not told:
+            return self
+        if self.is_empty and len(told) == 1:
+            return told[0].with_sentence(self.sentence)
+        ledgers = (self, *told)
         return Ledger(
             checked=merge_items(ledger.checked for ledger in ledgers),
             not_checked=merge_items(ledger.not_checked for ledger in ledgers),
@@ -99,7 +104,7 @@ class Ledger(Renderable, Immutable):
 
     def with_sentence(self, sentence: str | None) -> Ledger:
         """Give the same ledger under another sentence."""
-        return replace(self, sentence=sentence)
+        return self if sentence == self.sentence else replace(self, sentence=sentence)
 
     def lists(self) -> dict[str, list[dict[str, str]]]:
         """Give the lists that are not empty, in wire form and order."""

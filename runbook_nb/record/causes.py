@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from runbook_nb._text import number_text
+from runbook_nb._text import MISSING, number_text
 from runbook_nb.record.redact import Redactor
 from runbook_nb.rules.decision import Condition, Decision, Selection
 from runbook_nb.rules.plan import DecisionPath, Tried
@@ -25,6 +25,9 @@ from runbook_nb.rules.wording import (
 
 #: Words a range lists before it only counts them.
 RANGE_WORDS = 3
+
+#: Exact classes of which no value of one but a number equals one of another.
+_TOLD_APART: Final = frozenset({int, float, str, bool, type(None), type(MISSING)})
 
 
 @dataclass(slots=True)
@@ -52,8 +55,12 @@ class ValueRange:
             known = () if self.high is None else (self.high,)
             self.high = max(chain(known, values), default=None)
             return
-        # Of texts each counts once, however often it was met.
-        alike = len(types) == 1 and types <= {str, bool, type(None)}
+        if types & {int, float} and types <= _TOLD_APART:
+            self.add_all([value for value in values if value.__class__ in (int, float)])
+            values = [value for value in values if value.__class__ not in (int, float)]
+            types -= {int, float}
+        # What is alike counts once, however often it was met.
+        alike = types <= _TOLD_APART
         for value in dict.fromkeys(values) if alike else values:
             if alike and len(self.words) > RANGE_WORDS:
                 break

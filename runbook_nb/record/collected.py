@@ -17,7 +17,7 @@ from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of, tally
 from runbook_nb.rules.columns import Columns
-from runbook_nb.rules.held import PlainColumn
+from runbook_nb.rules.held import CHUNK, Held, PlainColumn
 
 #: The number of a branch that has no verdict, and so no row.
 _NONE = 0
@@ -46,9 +46,11 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         words: dict[str, int] = {"": _NONE}
         table: dict[int, int] = {}
         numbers = fan_out.shape_numbers()
-        for number in tally(numbers):
-            route = facts_of(fan_out.log, fan_out.log.shapes[number]).route if number >= 0 else None
+        for number in fan_out.shape_counts():
+            route = facts_of(fan_out.log, fan_out.log.shapes[number]).route
             table[number] = _NONE if not route else words.setdefault(route, len(words))
+        if fan_out.begun_count < len(fan_out):
+            table[-1] = _NONE
         self._words = tuple(words)
         words_of = mapped(numbers, table)
         #: Item of each row; None where row and item have one number.
@@ -71,7 +73,13 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each verdict, in the order they first appear."""
-        return {self._words[number]: times for number, times in tally(self._numbers).items()}
+        if self.places is not None:
+            return {self._words[number]: times for number, times in tally(self._numbers).items()}
+        counts = dict.fromkeys(self._words[1:], 0)
+        fan = self.fan_out
+        for number, times in fan.shape_counts().items():
+            counts[facts_of(fan.log, fan.log.shapes[number]).route or ""] += times
+        return counts
 
     def rows_of(self, word: str) -> Sequence[int]:
         """Give the places of the rows with a verdict."""
@@ -81,24 +89,23 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
         """Give what stands under a name in each row; None where the item has nothing there."""
         if name == self._verdict:
             return list(map(self._words.__getitem__, self._numbers))
-        items, places = self.fan_out.items, self.places
-        if isinstance(items, FrozenRows):
-            found = items.under(name)
-            return found if places is None else list(map(found.__getitem__, places))
-        if not isinstance(items, Columns):
-            return [self._value(item, name) for item in self._own_items()]
-        if places is None:
-            return without_missing(items.held(name))
-        return without_missing(items.values(name, places))
+        return self._cells(name, self.places)
 
     def held(self, name: str) -> Sequence[Any]:
         """Give what stands under a name in each item, also in those without a row."""
         items = self.fan_out.items
+        return items.held(name) if isinstance(items, Columns) else self._cells(name, None)
+
+    def _cells(self, name: str, places: Sequence[int] | None) -> Sequence[Any]:
+        """Give what stands under a name in some items, in all of them for None."""
+        items = self.fan_out.items
         if isinstance(items, Columns):
-            return items.held(name)
+            held = items.held(name) if places is None else items.values(name, places)
+            return without_missing(held)
         if isinstance(items, FrozenRows):
-            return items.under(name)
-        return [self._value(item, name) for item in items]
+            return items.under(name, places)
+        some = items if places is None else map(items.__getitem__, places)
+        return [self._value(item, name) for item in some]
 
     def _own_items(self) -> Iterator[Any]:
         items = self.fan_out.items
@@ -131,11 +138,23 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
     def __getitem__(self, index: slice) -> list[FrozenDict]: ...
     def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            return list(self.some(range(len(self))[index]))
         place = range(len(self))[index]
         items, item = self.fan_out.items, self.item_of(place)
         row = items.fresh(item, item + 1)[0] if isinstance(items, FrozenRows) else items[item]
         return self._row(row, self._numbers[place])
+
+    def some(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
+        """Make the rows at some places, a part of them at a time, column by column."""
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            places = part if self.places is None else [self.places[row] for row in part]
+            words = [self._words[self._numbers[row]] for row in part]
+            cells = [
+                words if name == self._verdict else self._cells(name, places) for name in self.names
+            ]
+            for row in zip(*cells, strict=True):
+                yield FrozenDict(zip(self.names, row, strict=True))
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)
@@ -158,8 +177,9 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
 def without_missing(column: Sequence[Any]) -> Sequence[Any]:
     """Give a column with None where a row lacks it."""
-    if not isinstance(column, PlainColumn):
-        return column
-    if type(MISSING) not in column.classes:
-        return column.whole()
+    if isinstance(column, Held) and not isinstance(column, PlainColumn):
+        return column  # of a frame: what it has not is null
+    types = column.classes if isinstance(column, PlainColumn) else set(map(type, column))
+    if type(MISSING) not in types:
+        return column.whole() if isinstance(column, PlainColumn) else column
     return [None if value is MISSING else value for value in column]

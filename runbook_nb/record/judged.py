@@ -148,10 +148,10 @@ class Alike(Sequence[int]):
 
     __slots__ = ("_kinds", "_length", "_numbers")
 
-    def __init__(self, numbers: Numbers, kinds: tuple[int, ...]) -> None:
+    def __init__(self, numbers: Numbers, kinds: tuple[int, ...], length: int | None = None) -> None:
         self._numbers = numbers
         self._kinds = kinds
-        self._length = sum(map(numbers.count, kinds))
+        self._length = sum(map(numbers.count, kinds)) if length is None else length
 
     def __len__(self) -> int:
         return self._length
@@ -176,6 +176,9 @@ class Alike(Sequence[int]):
 
 _TAKES: Final = "write"
 
+#: So many are made ahead at first.
+FIRST: Final = 4
+
 
 class Ahead:
     """Makes many things at a time for who looks at one after the other.
@@ -192,11 +195,12 @@ class Ahead:
     [None, 10, 20, None]
     """
 
-    __slots__ = ("_made", "_make", "_next")
+    __slots__ = ("_made", "_make", "_next", "_size")
 
     def __init__(self, make: Callable[[range], list[Any]]) -> None:
         self._make = make
         self._next = -1
+        self._size = FIRST
         self._made: tuple[int, list[Any]] = (0, [])
 
     def get(self, place: int, end: int) -> Any:
@@ -205,10 +209,12 @@ class Ahead:
         if start <= place < start + len(made):
             return made[place - start]
         if place != self._next:
-            self._next = place + 1
+            self._next, self._size = place + 1, FIRST
             return None
-        made = self._make(range(place, min(place + CHUNK, end)))
+        made = self._make(range(place, min(place + self._size, end)))
         self._made = place, made
+        # Two neighbours may be all that is wanted: the further somebody goes, the more are made.
+        self._size = min(2 * self._size, CHUNK)
         self._next = place + len(made)
         return made[0]
 
@@ -229,7 +235,7 @@ class JudgedFan(FanOut):
         never did.
     """
 
-    __slots__ = ("_handed", "_parts", "_rows", "kinds", "numbers", "rules")
+    __slots__ = ("_handed", "_parts", "_rows", "_tally", "kinds", "numbers", "rules")
 
     items: Columns
 
@@ -241,6 +247,8 @@ class JudgedFan(FanOut):
         self._forget()
 
     def _forget(self) -> None:
+        #: How many branches are of each kind, once that was asked.
+        self._tally: list[int] = []
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
         self._rows = Ahead(self._read)
@@ -268,6 +276,7 @@ class JudgedFan(FanOut):
         most = len(self.kinds) - 1
         kept = isinstance(numbers, bytes | array)
         self.numbers = numbers if kept else smallest(numbers, most)  # type: ignore[assignment]
+        self._tally = []
 
     def _sources(self, track: Track) -> Iterator[Source]:
         rows: Any = None
@@ -405,14 +414,14 @@ class JudgedFan(FanOut):
 
     def status_count(self, status: int) -> int:
         """Count the branches that ended like this."""
-        count = self.numbers.count
-        found = sum(count(n) for n, kind in enumerate(self.kinds) if kind.status == status)
+        counted = zip(self.kinds, self._times(), strict=True)
+        found = sum(times for kind, times in counted if kind.status == status)
         return found + (len(self) - len(self.numbers) if status == NOT_REACHED else 0)
 
     def ended_as(self, *statuses: int) -> Iterator[int]:
         """Yield the branches that ended in one of these ways, in item order."""
         kinds = tuple(n for n, kind in enumerate(self.kinds) if kind.status in statuses)
-        yield from Alike(self.numbers, kinds)
+        yield from self._alike(kinds)
         if NOT_REACHED in statuses:
             yield from range(len(self.numbers), len(self))
 
@@ -420,6 +429,15 @@ class JudgedFan(FanOut):
     def begun_count(self) -> int:
         """How many branches began."""
         return len(self.numbers)
+
+    def _times(self) -> list[int]:
+        """Count the branches of each kind; what was filed is counted once."""
+        if len(self._tally) != len(self.kinds):
+            self._tally = list(map(self.numbers.count, range(len(self.kinds))))
+        return self._tally
+
+    def _alike(self, kinds: tuple[int, ...]) -> Alike:
+        return Alike(self.numbers, kinds, sum(map(self._times().__getitem__, kinds)))
 
     def _by(self, wide: int) -> dict[Any, tuple[int, ...]]:
         """Give the kinds by the first facts of each, in order of first branch."""
@@ -431,7 +449,7 @@ class JudgedFan(FanOut):
 
     def shape_counts(self) -> dict[int, int]:
         """Count the branches that began by the number of their shape."""
-        count = self.numbers.count
+        count = self._times().__getitem__
         return {shape: sum(map(count, kinds)) for shape, kinds in self._by(1).items()}
 
     def shape_ends(self) -> dict[int, tuple[int, int]]:
@@ -450,22 +468,22 @@ class JudgedFan(FanOut):
 
     def of_shapes(self) -> dict[int, Sequence[int]]:
         """Give the branches that began by the number of their shape, in order of first branch."""
-        return {shape: Alike(self.numbers, kinds) for shape, kinds in self._by(1).items()}
+        return {shape: self._alike(kinds) for shape, kinds in self._by(1).items()}
 
     def alike(self) -> dict[tuple[int, int], Sequence[int]]:
         """Give the branches that began by shape and status, in order of first branch."""
-        return {key: Alike(self.numbers, kinds) for key, kinds in self._by(2).items()}
+        return {key: self._alike(kinds) for key, kinds in self._by(2).items()}
 
     def alike_counts(self) -> dict[tuple[int, int], int]:
         """Count the branches that began by shape and status, in order of first branch."""
-        count = self.numbers.count
+        count = self._times().__getitem__
         return {key: sum(map(count, kinds)) for key, kinds in self._by(2).items()}
 
     @property
     def value_count(self) -> int:
         """How many values the branches recorded."""
-        count = self.numbers.count
-        return sum(count(n) * len(kind.sources) for n, kind in enumerate(self.kinds))
+        counted = zip(self.kinds, self._times(), strict=True)
+        return sum(times * len(kind.sources) for kind, times in counted)
 
     def subject_of(self, index: int) -> Any:
         """Give the value that names an item, or None."""

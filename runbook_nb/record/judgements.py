@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runbook_nb.record.log import FanOut, Log
-from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.shapes import ShapeFacts, facts_of
 from runbook_nb.rules.notes import Judgements
 
+if TYPE_CHECKING:
+    from runbook_nb.record.walk import Walk
 
-def judgements_in(log: Log) -> Iterator[Judgements]:
-    """Yield the decisions by rules of a run; those of like branches together.
+
+def judgements_in(walk: Walk) -> Iterator[Judgements]:
+    """Yield the decisions by rules of a walk; those of like branches together.
 
     Groups come in the order in which the first of each was made.
 
@@ -31,10 +34,11 @@ def judgements_in(log: Log) -> Iterator[Judgements]:
     >>> chart = (flow_chart("c", lambda s: None, id="a")
     ...     .add_parallel_for_each("Each", id="each", items=lambda s: [9, 2, 8], branch=one,
     ...                            max_branches=9, into="out").build())
-    >>> [(each.path.branch, each.column(0)) for each in judgements_in(chart.run_sync().log)]
+    >>> [(each.path.branch, each.column(0)) for each in judgements_in(chart.run_sync().walk)]
     [('old', [9, 8]), ('new', [2])]
     """
-    return _Gathered(log).inside(work_out(log, log.root.codes), log.root.values, 0)
+    facts, values, offset, *_ = walk.raw_own
+    return _Gathered(walk.log).inside(facts, values, offset)
 
 
 class _Gathered:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from runbook_nb._frozen import ATOMS, Immutable
-from runbook_nb.record.paths import Path, followed, item_paths
+from runbook_nb.record.paths import Path, followed, in_branch, into_items, item_paths
 from runbook_nb.record.secrets import MIN_SECRET
 from runbook_nb.record.told import as_data, entries_of, told
 from runbook_nb.rules.decision import Decision, Selection, judged_values
@@ -34,6 +34,8 @@ class Lesson:
 
     Attributes
     ----------
+    top : tuple of tuple
+        The same, and where branches have what a name led to in the items of a list.
     texts : set of str
         Secret texts, of at least `MIN_SECRET` characters.
     carried : dict
@@ -41,11 +43,11 @@ class Lesson:
         something.
     """
 
-    __slots__ = ("_named", "_top", "carried", "texts")
+    __slots__ = ("_named", "carried", "texts", "top")
 
     def __init__(self, named: Callable[[str], bool], top: Sequence[Path] = ()) -> None:
         self._named = named
-        self._top = top
+        self.top = tuple(top)
         self.texts: set[str] = set()
         self.carried: dict[int, tuple[Any, tuple[Path, ...]]] = {}
 
@@ -70,7 +72,7 @@ class Lesson:
         elif isinstance(value, Decision | Selection):
             self._carry(value, (), hidden)
             for judged in judged_values(value.path, value.raw_values):
-                self._entries((judged,), self._top, hidden, False)
+                self._entries((judged,), self.top, hidden, False)
         elif isinstance(value, Sequence | set | frozenset):
             self._listed(value, paths, hidden, any_item)
         else:
@@ -104,6 +106,9 @@ class Lesson:
         self._items(value, paths, hidden, any_item)
 
     def _items(self, items: Any, paths: Sequence[Path], hidden: bool, any_item: bool) -> None:
+        for path in into_items(paths):
+            # As if it were written with [*]: an item may be loaded into the state of a branch.
+            self.top = tuple(dict.fromkeys((*self.top, *in_branch(path))))
         for index, item in enumerate(items):
             now, rest = item_paths(paths, index, any_item=any_item)
             if now:

@@ -143,5 +143,27 @@ def spread(paths: Iterable[Path]) -> tuple[Path, ...]:
         for place, step in enumerate(path):
             rest = path[place + 1 :]
             if step == ANY and rest:
-                found += [rest, ("item", *rest)]
+                found += in_branch(rest)
     return tuple(dict.fromkeys(found))
+
+
+def in_branch(path: Path) -> tuple[Path, Path]:
+    """Give where a branch has what a path leads to from its item.
+
+    Examples
+    --------
+    >>> in_branch(("token",))
+    (('token',), ('item', 'token'))
+    """
+    return path, ("item", *path)
+
+
+def into_items(paths: Iterable[Path]) -> list[Path]:
+    """Give the paths that go on into every item of a list by a name, not by a number.
+
+    Examples
+    --------
+    >>> into_items([("[*]", "a"), ("3", "b"), ("token",)])
+    [('token',)]
+    """
+    return [path for path in paths if path[0] != ANY and not _is_number(path[0])]

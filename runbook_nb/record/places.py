@@ -18,6 +18,9 @@ from runbook_nb.rules.decision import Decision
 HEAD: Final = 3
 FRAME: Final = 4
 
+#: Of those, the ones that are no step: entering and leaving.
+CONTROL_FRAME: Final = 2
+
 
 def runtime_id(prefix: str, stage_id: str, execution: int) -> str:
     """Name one execution of a stage: ``[path/]stage#n``.

@@ -241,7 +241,9 @@ class Redactor:
 
     def taught(self, lesson: Lesson) -> Redactor:
         """Give the same policy, knowing what was learnt."""
-        return self.knowing(lesson.texts, lesson.carried)
+        more = self.knowing(lesson.texts, lesson.carried)
+        more._paths = lesson.top
+        return more
 
     # -- asking ----------------------------------------------------------------------------
 

@@ -291,7 +291,7 @@ class _Counter(Lesson):
             if held.place == "events" and self._named(next(iter(held.value))):
                 self._met(None)
         else:
-            self.take(held.value, self._top if held.top else (), any_item=held.any_item)
+            self.take(held.value, self.top if held.top else (), any_item=held.any_item)
 
     def count_text(self, place: str, text: str) -> None:
         """Take a text in that stands under no name."""

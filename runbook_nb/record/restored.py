@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._rows import FrozenRows
-from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
+from runbook_nb._tags import MOST_PARTS, TagError
 from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError
+from runbook_nb.record.checked import bad_log, check_column, check_records, is_count
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
 from runbook_nb.record.rulebook import (
     PathReader,
-    functions_in,
     read_functions,
     read_rule_sets,
 )
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.record.structure import NodeKind
-from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
+from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
 if TYPE_CHECKING:
@@ -102,11 +102,6 @@ def read_log_with(data: Any, rules: Iterable[RuleSet] = ()) -> tuple[Log, Frozen
         raise bad_log("is no mapping", "beside")
     found = {name: reader.value(value, f"beside.{name}") for name, value in beside.items()}
     return reader.log, FrozenDict(found)
-
-
-def bad_log(what: str, where: str) -> LoadError:
-    """Make the error for a log that is damaged."""
-    return LoadError(f"the log is damaged: {where} {what}", where=where, fix=_FIX, code="bad_log")
 
 
 class LogReader:
@@ -321,7 +316,7 @@ class LogReader:
         cap: Any = entry.get("cap")
         execution: Any = entry.get("execution")
         into, subject = entry.get("into"), entry.get("subject")
-        if not _is_count(cap) or not (execution == -1 or _is_count(execution)):
+        if not is_count(cap) or not (execution == -1 or is_count(execution)):
             raise bad_log("has a cap or an execution that is none", where)
         form = entry.get("form", "fan_out")
         if form not in FORMS:
@@ -542,64 +537,6 @@ class LogReader:
             )
             if sizes[number] > MOST_PARTS:
                 raise bad_log(f"shows more than {MOST_PARTS:,} values", f"fan_outs[{number}]")
-
-
-# -- what a value of a kind must be --------------------------------------------------------
-
-
-def check_column(column: Column, values: Sequence[Any], where: str) -> None:
-    """Refuse values that what recorded them cannot have recorded."""
-    code, part = column.code, column.part
-    if code.path is not None:
-        called = part in functions_in(code.path)
-        if any(issubclass(kind, FunctionRecord) is not called for kind in set(map(type, values))):
-            raise bad_log("has a value of another kind of rule", where)
-        return
-    fits = _FITS.get(code.kind)
-    if fits is not None and not all(map(fits, values)):
-        raise bad_log(f"has a value no {code.kind} has", where)
-
-
-def check_records(path: DecisionPath, values: Sequence[Any], where: str) -> None:
-    """Refuse a decision whose function rules have no record, or others have one."""
-    called = functions_in(path)
-    for place, value in enumerate(values):
-        if isinstance(value, FunctionRecord) is not (place in called):
-            raise bad_log("has a value of another kind of rule", where)
-
-
-def _is_count(value: Any) -> bool:
-    """Say whether something is a number of things; one that long texts are made of is none."""
-    return type(value) is int and 0 <= value <= SAFE_INTEGER
-
-
-def _is_error(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and isinstance(value.get("type"), str)
-        and isinstance(value.get("message"), str)
-    )
-
-
-_FITS: Final[dict[str, Callable[[Any], bool]]] = {
-    "error": _is_error,
-    "ended": _is_error,
-    "retry": lambda value: (
-        isinstance(value, Mapping)
-        and _is_count(value.get("attempt"))
-        and _is_count(value.get("attempts"))
-        and _is_error(value.get("error"))
-    ),
-    "pause": lambda value: isinstance(value, Mapping) and {"reason", "expects"} <= value.keys(),
-    "enter": lambda value: isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
-    "streamed": lambda value: (
-        isinstance(value, Mapping)
-        and {"stream", "complete"} <= value.keys()
-        and _is_count(value.get("tokens"))
-    ),
-    "loop": _is_count,
-    "choices": lambda value: isinstance(value, list | tuple),
-}
 
 
 def _listed(parts: Any, size: int) -> list[Any]:

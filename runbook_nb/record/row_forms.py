@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._text import show
@@ -77,7 +78,7 @@ class RowForms:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._forms: dict[int, tuple[_Form, ...]] = {}
-        self._words: dict[DecisionPath, Words | None] = {}
+        self._words: dict[tuple[DecisionPath, int], Words | None] = {}
 
     def branch(
         self, fan: FanOut, index: int, prefix: str, facts: ShapeFacts, step: int
@@ -89,46 +90,40 @@ class RowForms:
             forms = self._forms[id(facts)] = tuple(map(self._form, told))
         ref = fan.stage
         values, offset = fan.part(index)
-        outer = f"{prefix}{ref.path}"[:-1] or None
+        stem = f"{prefix}{ref.path}"
+        outer = stem[:-1] or None
         mount, name = f"{ref.id}~{index}", f"{ref.name} [{index}]"
-        place = f"{prefix}{ref.path}{mount}"
+        place = f"{stem}{mount}"
         inside, named = f"{place}/", f"{place}#{fan.execution}"
-        said = show(name)
-        status = fan.status(index).replace("_", " ")
-        row = RowInMaking
-        rows = [
-            row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"),
-            row(step + 1, "step", 1, name, mount, named, outer, "Received item"),
-            row(step + 2, "step", 1, name, mount, named, outer, "Received index"),
-            *[
-                row(
-                    at,
-                    kind,
-                    depth,
-                    stage,
-                    stage_id,
-                    None if tail is None else inside + tail,
-                    inside + mounts if mounts else place,
-                    text if words is None else words(values, offset),
-                )
-                for at, (kind, depth, stage, stage_id, tail, mounts, text, words) in enumerate(
-                    forms, step + HEAD
-                )
-            ],
-            row(
-                step + HEAD + len(forms),
-                "subflow",
-                0,
-                name,
-                mount,
-                named,
-                outer,
-                f"Left {said}: {status}",
-            ),
+        said = name if name.isascii() and name.isprintable() else show(name)
+        rows: list[Any] = [
+            _row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"),
+            _row(step + 1, "step", 1, name, mount, named, outer, "Received item"),
+            _row(step + 2, "step", 1, name, mount, named, outer, "Received index"),
         ]
-        for made in rows:
-            made.__class__ = WalkRow  # type: ignore[assignment]
-        return rows  # type: ignore[return-value]
+        last: str | None = ""
+        id_: str | None = None
+        at = step + HEAD
+        add, new = rows.append, object.__new__
+        # As `_row` does it; millions are made here, so nothing is called for each of them.
+        for kind, depth, stage, stage_id, tail, mounts, text, words in forms:
+            made = new(RowInMaking)
+            made.step = at
+            made.type = kind
+            made.depth = depth
+            made.stage = stage
+            made.stage_id = stage_id
+            if tail is not last:  # rows of one execution share its id
+                last, id_ = tail, None if tail is None else inside + tail
+            made.runtime_stage_id = id_
+            made.subflow = inside + mounts if mounts else place
+            made.text = text if words is None else words(values, offset)
+            made.__class__ = WalkRow
+            add(made)
+            at += 1
+        status = fan.status(index).replace("_", " ")
+        add(_row(at, "subflow", 0, name, mount, named, outer, f"Left {said}: {status}"))
+        return rows
 
     def _form(self, event: Event) -> _Form:
         code = event.code
@@ -145,7 +140,7 @@ class RowForms:
             depth,
             None if row_type == "fork" else ref.name,
             ref.id,
-            f"{ref.key}#{event.execution}" if executed else None,
+            intern(f"{ref.key}#{event.execution}") if executed else None,
             ref.path[:-1],
             text,
             words,
@@ -154,22 +149,22 @@ class RowForms:
     def _words_at(self, event: Event) -> Words:
         """Give what makes the words of an event, at its place in the values of a branch."""
         path, at = event.code.path, event.at
-        found = None if path is None else self.words_of(path, event.code.kind)
+        found = None if path is None else self.words_of(path, event.code.kind, at)
         if found is None:
             redactor = self._redactor
             return lambda values, offset: row_words(event, values, offset, redactor)
-        if not at:
-            return found
-        words = found
-        return lambda values, offset: words(values, offset + at)
+        return found
 
-    def words_of(self, path: DecisionPath, kind: str = "decision") -> Words | None:
-        """Give what makes the words of decisions along a path; None where a form cannot."""
-        if path not in self._words:
-            self._words[path] = self._filled(path, kind)
-        return self._words[path]
+    def words_of(self, path: DecisionPath, kind: str = "decision", at: int = 0) -> Words | None:
+        """Give what makes the words of decisions along a path; None where a form cannot.
 
-    def _filled(self, path: DecisionPath, kind: str) -> Words | None:
+        ``at`` is where their values begin among those of a branch.
+        """
+        if (path, at) not in self._words:
+            self._words[path, at] = self._filled(path, kind, at)
+        return self._words[path, at]
+
+    def _filled(self, path: DecisionPath, kind: str, at: int) -> Words | None:
         if self._redactor.active or functions_in(path):
             return None  # which words there are may depend on the values
         if any(STATUSES[code] == "type_mismatch" for code in path.codes):
@@ -180,7 +175,7 @@ class RowForms:
         parts = _BLANK.split(text)
         if len(parts) // 2 != text.count("\ue000") or len(parts) // 2 != text.count("\ue001"):
             return None  # the rules themselves use the signs of blanks
-        words, places = parts[::2], list(map(int, parts[1::2]))
+        words, places = parts[::2], [at + int(place) for place in parts[1::2]]
         first, pairs = words[0], list(zip(places, words[1:], strict=True))
 
         def filled(values: Sequence[Any], offset: int) -> str:
@@ -190,6 +185,29 @@ class RowForms:
             return text
 
         return filled
+
+
+def _row(  # noqa: PLR0917 - positions are what makes it fast
+    step: int,
+    kind: str,
+    depth: int,
+    stage: str,
+    stage_id: str,
+    runtime_stage_id: str,
+    subflow: str | None,
+    text: str,
+) -> Any:
+    made = object.__new__(RowInMaking)
+    made.step = step
+    made.type = kind
+    made.depth = depth
+    made.stage = stage
+    made.stage_id = stage_id
+    made.runtime_stage_id = runtime_stage_id
+    made.subflow = subflow
+    made.text = text
+    made.__class__ = WalkRow
+    return made
 
 
 def _said(value: Any) -> str:

@@ -10,12 +10,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
 from runbook_nb.record.narrative import fork_words, row_words
-from runbook_nb.record.places import FRAME, HEAD, Entry, Part, runtime_id
+from runbook_nb.record.places import CONTROL_FRAME, FRAME, HEAD, Entry, Part, runtime_id
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
@@ -54,7 +54,7 @@ class Rows:
         The one branch.
     """
 
-    __slots__ = ("_ends", "_forms", "_log", "_redactor", "_root", "_sums", "only")
+    __slots__ = ("_ends", "_forms", "_log", "_redactor", "_root", "_steps", "_sums", "only")
 
     def __init__(self, log: Log, redactor: Redactor, only: Branch | None = None) -> None:
         self._log = log
@@ -62,6 +62,7 @@ class Rows:
         self.only = only
         self._sums: dict[int, RunningSums] = {}
         self._root: ShapeFacts | None = None
+        self._steps: int | None = None
         self._ends: array[int] | None = None
         self._forms: RowForms | None = None
 
@@ -80,38 +81,48 @@ class Rows:
         if self.only is not None:
             fan, index, _ = self.only
             return self._branch_steps(fan, index)
-        root = self._log.root
-        if self._root is None and not self._log.have_fan_outs(root.codes):
-            return self._log.executions_in(root.codes)
-        return self._steps_in(self.root_facts(), root.values, 0)
+        if self._steps is None:
+            root = self._log.root
+            if self._root is None and not self._log.have_fan_outs(root.codes):
+                self._steps = self._log.executions_in(root.codes)
+            else:
+                self._steps = self._steps_in(self.root_facts(), root.values, 0)
+        return self._steps
 
     def conditions(self, most: int) -> int:
         """Count the rows that tell of decisions, those past ``most`` left out."""
-        own = self.own()
-        return self._conditions_in(own.facts, own.values, own.offset, most)
+        return self._counted(self.own(), most, "conditions")
 
-    def _conditions_in(
-        self, facts: ShapeFacts, values: Sequence[object], offset: int, most: int
-    ) -> int:
-        found = facts.conditions
-        for event in facts.fan_outs:
-            fan = values[offset + event.at]
-            if found >= most or not isinstance(fan, FanOut):
+    def control(self, most: int) -> int:
+        """Count the rows that are no reads or writes, those past ``most`` left out."""
+        found = self._counted(self.own(), most, "control")
+        entered = self.only is not None and self.only[0].is_fan_out
+        return min(found + CONTROL_FRAME, most) if entered else found
+
+    def _counted(self, part: Part, most: int, what: Literal["control", "conditions"]) -> int:
+        """Count rows of a kind shape by shape; branches in which more fanned out one by one."""
+        found: int = getattr(part.facts, what)
+        for event in part.facts.fan_outs:
+            fan = part.values[part.offset + event.at]
+            if found >= most or not isinstance(fan, FanOut) or not len(fan):
                 continue
+            framed = what == "control" and fan.is_fan_out
+            frame = CONTROL_FRAME if framed else 0
+            found += what == "control"  # the row that says that it fanned out
             nested: set[int] = set()
             for number, times in fan.shape_counts().items():
                 inner = facts_of(self._log, self._log.shapes[number])
+                found += times * frame
                 if inner.fan_outs:
                     nested.add(number)
                 else:
-                    found += times * inner.conditions
+                    found += times * getattr(inner, what)
             for index, shape in fan.begun() if nested else ():
                 if found >= most:
                     break
                 if shape.number in nested:
-                    inside = facts_of(self._log, shape)
-                    found += self._conditions_in(inside, *fan.part(index), most - found)
-        return found
+                    found += self._counted(self.part_of(fan, index, ""), most - found, what)
+        return min(found, most)
 
     def root_facts(self) -> ShapeFacts:
         """Give the facts of the root track."""
@@ -139,7 +150,20 @@ class Rows:
         return facts.rows + sum(self._rows_of(fan) for fan in inside if isinstance(fan, FanOut))
 
     def _rows_of(self, fan: FanOut) -> int:
-        return 1 + self._sums_of(fan).total if len(fan) else 0
+        if not len(fan):
+            return 0
+        if id(fan) not in self._sums:
+            plain, counts = self._plain_rows(fan), fan.shape_counts()
+            if len(plain) == len(counts):  # nothing is summed up before a place is looked for
+                return 1 + sum(plain[number] * times for number, times in counts.items())
+        return 1 + self._sums_of(fan).total
+
+    def _plain_rows(self, fan: FanOut) -> dict[int, int]:
+        """Give the rows of a branch by its shape, of the shapes in which nothing fans out."""
+        frame = FRAME if fan.is_fan_out else 0
+        shapes = self._log.shapes
+        facts = {number: facts_of(self._log, shapes[number]) for number in fan.shape_counts()}
+        return {number: frame + one.rows for number, one in facts.items() if not one.fan_outs}
 
     def _branch_rows(self, fan: FanOut, index: int) -> int:
         shape = fan.shape(index)
@@ -153,13 +177,8 @@ class Rows:
         """Rows of a fan-out's branches, summed from the first."""
         found = self._sums.get(id(fan))
         if found is None:
-            frame = FRAME if fan.is_fan_out else 0
-            plain = {-1: 0}
+            plain = {-1: 0, **self._plain_rows(fan)}
             shapes = fan.shape_counts()
-            for number in shapes:
-                facts = facts_of(self._log, self._log.shapes[number])
-                if not facts.fan_outs:
-                    plain[number] = frame + facts.rows
             numbers = fan.shape_numbers()
             if len(plain) <= len(shapes):
                 # In some the number of rows depends on what fanned out inside.
@@ -224,23 +243,6 @@ class Rows:
                 yield from self._entries_of(piece.fan, piece.place, piece.prefix)
             else:
                 yield piece
-
-    def control(self, most: int) -> int:
-        """Count the rows that are no reads or writes, up to one more than ``most``."""
-        found = 0
-        inside: dict[int, int] = {}  # of a branch, by its shape
-        for piece in self._pieces(0):
-            if not isinstance(piece, Block):
-                found += piece.type != "step"
-            else:
-                shape = id(piece.facts)
-                if shape not in inside:
-                    rows = self._entries_of(*piece[:3])
-                    inside[shape] = sum(entry.type != "step" for entry in rows)
-                found += inside[shape]
-            if found > most:
-                return most + 1
-        return found
 
     def made(self, start: int, n: int) -> list[WalkRow]:
         """Make ``n`` rows from a position on."""

@@ -101,7 +101,7 @@ class Run(Renderable):
             return plain
         lesson = plain.lesson()
         for held in contents_of(self):
-            paths = plain.paths if held.top else ()
+            paths = lesson.top if held.top else ()
             lesson.take(held.value, paths, any_item=held.any_item)
         return plain.taught(lesson)
 

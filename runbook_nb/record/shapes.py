@@ -16,6 +16,9 @@ from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 #: Kinds of code that change state.
 STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
 
+#: Kinds of code by which a decider chose, or fell back on its own default.
+_WAYS: Final = frozenset({"decision", "choice", "route"})
+
 
 @dataclass(frozen=True, slots=True)
 class ShapeFacts:
@@ -44,8 +47,8 @@ class ShapeFacts:
         What the last stage returned; that the chart was stopped on purpose; what failed last.
     fan_outs : tuple of Event
         Fan-outs run inside.
-    conditions : int
-        How many of the rows tell of a decision.
+    control, conditions : int
+        How many of the rows are no reads or writes, and tell of a decision.
     """
 
     events: tuple[Event, ...]
@@ -60,6 +63,7 @@ class ShapeFacts:
     stop: Event | None
     error: Event | None
     fan_outs: tuple[Event, ...]
+    control: int
     conditions: int
 
 
@@ -75,39 +79,46 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     """Work out the facts of a sequence of codes."""
     events = tuple(log.events(codes))
     level = next((e.code.stage.path for e in events if e.code.kind == "stage"), "")
-    changes = tuple(
-        event
-        for event in events
-        if event.code.kind in STATE_CODES and event.code.stage.path == level
-    )
+    changes, fan_outs, types = [], [], []
+    last: dict[str, Event] = {}  # of each kind
+    decision: Event | None = None
+    way: Code | None = None
+    for event in events:
+        code = event.code
+        kind = code.kind
+        last[kind] = event
+        if kind in ROW_TYPES:
+            types.append(ROW_TYPES[kind][0])
+        if kind in STATE_CODES:
+            if code.stage.path == level:
+                changes.append(event)
+        elif kind == "fan_out":
+            fan_outs.append(event)
+        elif kind in _WAYS:  # what a selector selects is no verdict
+            way = code
+            if kind != "route":
+                decision = event
     plain: dict[str, int] | None = None
     if all(event.code.kind == "write" for event in changes):
         plain = {event.code.key or "": event.at for event in changes}
-
-    def last(*kinds: str) -> Event | None:
-        return next((e for e in reversed(events) if e.code.kind in kinds), None)
-
-    decision = last("decision", "choice")
-    way = last("decision", "choice", "route")  # what a selector selects is no verdict
     route = None
     if way is not None:
-        route = way.code.key if way.code.path is None else way.code.path.branch
+        route = way.key if way.path is None else way.path.branch
     return ShapeFacts(
         events=events,
-        executions=sum(1 for event in events if event.code.kind == "stage"),
-        rows=sum(1 for event in events if event.code.kind in ROW_TYPES),
+        executions=types.count("stage"),
+        rows=len(types),
         level=level,
-        changes=changes,
+        changes=tuple(changes),
         plain_writes=plain,
         decision=decision,
         route=route,
-        result=last("result"),
-        stop=last("stop"),
-        error=last("error"),
-        fan_outs=tuple(event for event in events if event.code.kind == "fan_out"),
-        conditions=sum(
-            ROW_TYPES.get(event.code.kind, ("", 0))[0] == "condition" for event in events
-        ),
+        result=last.get("result"),
+        stop=last.get("stop"),
+        error=last.get("error"),
+        fan_outs=tuple(fan_outs),
+        control=len(types) - types.count("step"),
+        conditions=types.count("condition"),
     )
 
 

@@ -6,17 +6,18 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
-from runbook_nb._text import visible
+from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
 from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.record.shapes import facts_of, state_after
+from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.evaluate import Decision
 
 if TYPE_CHECKING:
@@ -329,14 +330,30 @@ def subject_reader(
     key = fan.subject if fan.subject is not None else column
     hidden = redactor.hides_key(str(key))
     item_at, scrub = fan.item, redactor.scrub
+    columns = fan.items if isinstance(fan.items, Columns) else None
 
     def read(index: int) -> Any:
+        if columns is not None:  # rows need not be made for that
+            (name,) = (None,) if key is None else columns.values(key, (index,))
+            if name is None or name is MISSING:
+                return None
+            return PLACEHOLDER if hidden else scrub(name)
         item = item_at(index)
         keyed = isinstance(item, dict)
         name = item.get(key) if keyed and key is not None else fan.subject_of(index)
         return PLACEHOLDER if hidden and keyed and name is not None else scrub(name)
 
     return read
+
+
+def served_subjects(redactor: Redactor, fan: FanOut, column: str | None = None) -> Iterable[Any]:
+    """Give `served_subject` of every item; of a column as it stands where nothing is hidden."""
+    from runbook_nb.record.collected import without_missing
+
+    key, items = fan.subject if fan.subject is not None else column, fan.items
+    if isinstance(items, Columns) and key in items.names and not redactor.active:
+        return without_missing(items.held(key))
+    return map(subject_reader(redactor, fan, column), range(len(fan)))
 
 
 def value_of(fan: FanOut, index: int) -> Any:

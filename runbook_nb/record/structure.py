@@ -189,6 +189,10 @@ class Structure(Immutable, Renderable):
 
     def frames(self) -> dict[str, str]:
         """Give the stage whose chart each node lies in, the innermost one; others have none."""
+        return dict(self._frames)
+
+    @cached_property
+    def _frames(self) -> dict[str, str]:
         wide_first = sorted(self.groups, key=lambda group: -len(group[1]))
         return {member: key for key, members in wide_first for member in members}
 

@@ -234,16 +234,30 @@ def mapped(numbers: Sequence[int], table: Mapping[int, int]) -> array[int]:
     """
     small = all(0 <= number < 256 for number in table.values())
     typecode = "B" if small else "q"
+    if small and _are_bytes(numbers):
+        told = bytearray(256)
+        for number, value in table.items():
+            told[number] = value
+        return array("B", bytes(numbers).translate(told))
     numpy = numpy_for(len(numbers))
     if numpy is None or not table:
         return array(typecode, map(table.__getitem__, numbers))
-    told = numpy.fromiter(table.values(), typecode, len(table))
+    values = numpy.fromiter(table.values(), typecode, len(table))
     if len(table) == 1:
-        return array(typecode, told.tobytes()) * len(numbers)
+        return array(typecode, values.tobytes()) * len(numbers)
+    held, low = vector_of(numbers, numpy), min(table)
+    if max(table) - low <= CLOSE:
+        close = numpy.zeros(max(table) - low + 1, typecode)
+        close[numpy.fromiter(table, "q", len(table)) - low] = values
+        return array(typecode, close[held - low if low else held].tobytes())
     known = numpy.fromiter(table, "q", len(table))
     order = numpy.argsort(known)
-    places = numpy.searchsorted(known[order], vector_of(numbers, numpy))
-    return array(typecode, told[order][places].tobytes())
+    places = numpy.searchsorted(known[order], held)
+    return array(typecode, values[order][places].tobytes())
+
+
+def _are_bytes(numbers: Sequence[int]) -> bool:
+    return isinstance(numbers, bytes | bytearray) or getattr(numbers, "typecode", "") == "B"
 
 
 class RunningSums:

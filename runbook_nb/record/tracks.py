@@ -94,6 +94,7 @@ class FanOut:
     """
 
     __slots__ = (
+        "_counts",
         "bases",
         "cap",
         "execution",
@@ -140,9 +141,15 @@ class FanOut:
         self.values: list[Any] = []
         #: Why a branch has no value of its own, where its track does not say it (index -> text).
         self.notes: dict[int, str] = {}
+        self.changed()
+
+    def changed(self) -> None:
+        """Forget what was counted: branches are filed after it."""
+        self._counts: dict[int, int] | None = None
 
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """File a branch that ended, under its item's index."""
+        self.changed()
         self.shapes[index] = self.log.shape_number(tuple(track.codes))
         self.offsets[index] = len(self.values)
         self.values.extend(track.values)
@@ -152,6 +159,7 @@ class FanOut:
 
     def refile(self, statuses: Iterable[int], shapes: Iterable[int]) -> None:
         """File all branches at once, under the numbers of their shapes; see `fill`."""
+        self.changed()
         self.statuses = bytearray(statuses)
         self.shapes = array("i", shapes)
         if self.shapes:
@@ -207,6 +215,7 @@ class FanOut:
 
         Their shapes are numbered as in this one's log.
         """
+        self.changed()
         start, last = len(self.values), first + len(filed.shapes)
         self.shapes[first:last] = filed.shapes
         self.offsets[first:last] = array("q", [start + offset for offset in filed.offsets])
@@ -223,6 +232,7 @@ class FanOut:
     def move(self, log: Log, numbers: Sequence[int]) -> None:
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log
+        self.changed()
         self.shapes = array("i", [n if n < 0 else numbers[n] for n in self.shapes])
 
     def __len__(self) -> int:
@@ -313,9 +323,12 @@ class FanOut:
 
     def shape_counts(self) -> dict[int, int]:
         """Count the branches that began by the number of their shape, in order of first branch."""
-        counts = tally(self.shape_numbers())
-        counts.pop(-1, None)
-        return counts
+        counts = self._counts
+        if counts is None:
+            counts = tally(self.shape_numbers())
+            counts.pop(-1, None)
+            self._counts = counts
+        return dict(counts)
 
     def shape_ends(self) -> dict[int, tuple[int, int]]:
         """Give the first and the last branch of each shape, in order of first branch."""

@@ -108,6 +108,11 @@ class Walk(Sequence[WalkRow], Renderable):
             self._overlay = overlay_of(self._log, self._redactor, self.only)
         return self._overlay
 
+    @property
+    def raw_own(self) -> Part:
+        """The track the walk is of, worked out once; not served."""
+        return self._rows.own()
+
     # -- counting --------------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -186,7 +191,7 @@ class Walk(Sequence[WalkRow], Renderable):
             rows = () if counters_only else tuple(self)
             return ProjectedWalk(rows, "full", total, total, True)
         if counters_only:
-            found = self._rows.control(cap)
+            found = self._rows.control(cap + 1)
             return ProjectedWalk((), "control-flow", min(found, cap), total, False, found > cap)
         control, conditions = 0, 0
         # Once all decisions there are have been met, no row after them is wanted.
@@ -413,7 +418,9 @@ class Walk(Sequence[WalkRow], Renderable):
                 for index in places:
                     shape = fan.shape(index)
                     if shape is not None:
-                        yield from self._paths_in(shapes[shape.number], *fan.part(index))
+                        inner = shapes[shape.number]  # its values hold what fanned out in it
+                        part = fan.part(index) if inner.fan_outs else ((), 0)
+                        yield from self._paths_in(inner, *part)
 
     # -- forms -----------------------------------------------------------------------------
 

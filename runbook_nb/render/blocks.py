@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from runbook_nb.render.markup import Html, tag, together
+from runbook_nb.render.markup import Html, element, escape, tag, together
 from runbook_nb.render.parts import ONE_LINE_SAID, Box, Line, Piece, Rows, Step, number
 from runbook_nb.render.theme import (
     FILLS,
@@ -29,6 +29,24 @@ BELOW: Final = f"{STYLES['quiet']};margin:6px 0 0"
 
 _KEY: Final = (("solid", "taken"), ("dashed", "no verdict reached"), ("dotted", "not taken"))
 _APART: Final = Html(" &nbsp; &nbsp;")
+
+#: Elements of which a table holds many.
+_CELLS: Final = {
+    look: element("td", style=STYLES[look])
+    for look in ("cell", "cell_in", "cell_tight", "cell_right", "cell_right_tight")
+}
+_HEADS: Final = {
+    look: element("th", scope="row", style=STYLES[look]) for look in ("row_head", "row_head_in")
+}
+_WORDS: Final = {weight: element("span", style=f"font-weight:{weight}") for weight in (400, 600)}
+_SAMP: Final = element("samp", class_="rb-d", style=STYLES["data"])
+_TILES: Final = {
+    role: element("span", class_="rb-tile", aria_hidden="true", style=tile_style(role))(
+        SIGNS[role].glyph
+    )
+    for role in (*FILLS, *OUTLINES)
+    if role in SIGNS
+}
 
 
 # --- runs --------------------------------------------------------------------------------------
@@ -51,9 +69,8 @@ def chip(piece: Piece) -> Html:
 def badge(piece: Piece, weight: int = 600) -> Html:
     """Draw an outcome as it stands in a row."""
     role, text = piece.role, piece.text
-    if role in FILLS or (role in OUTLINES and role in SIGNS):
-        word = tag("span", text, style=f"font-weight:{weight}")
-        return together((sign(role, tile_style(role), "rb-tile"), " ", word))
+    if role in _TILES:
+        return Html(f"{_TILES[role]} {_WORDS[weight](text)}")
     if role == "quiet":
         return tag("span", text, style=STYLES["dim"])
     if role in SIGNS:
@@ -68,6 +85,8 @@ def badge(piece: Piece, weight: int = 600) -> Html:
 
 def data(piece: Piece, style: str = STYLES["data"]) -> Html:
     """Draw what came from outside, in the type of data."""
+    if style is STYLES["data"] and not piece.title and not piece.auto:
+        return _SAMP(piece.text)
     return tag("samp", piece.text, class_="rb-d", style=style, **_tip(piece))
 
 
@@ -84,7 +103,7 @@ def runs(made: Iterable[Piece], weight: int = 600) -> Html:
         out.append(_run(piece, weight))
         if piece.unit:
             out += (" ", piece.unit)
-    return together(out)
+    return escape(out[0]) if len(out) == 1 else together(out)
 
 
 def _run(piece: Piece, weight: int) -> str:
@@ -218,17 +237,17 @@ def _group(line: Line, columns: int) -> Html:
 def _box(box: Box, line: Line, *, inset: bool) -> Html:
     drawn = runs(box.made, box.weight)
     if box.head:
-        style: str = STYLES["row_head_in" if inset else "row_head"]
-        if line.strong:
-            style = f"{style};{STYLES['strong']}"
-        return tag("th", drawn, scope="row", style=style)
+        look = "row_head_in" if inset else "row_head"
+        if not line.strong:
+            return _HEADS[look](drawn)
+        return tag("th", drawn, scope="row", style=f"{STYLES[look]};{STYLES['strong']}")
     if box.right:
         look = "cell_right_tight" if box.tight else "cell_right"
     elif inset:
         look = "cell_in"
     else:
         look = "cell_tight" if box.tight else "cell"
-    return tag("td", drawn, style=STYLES[look])
+    return _CELLS[look](drawn)
 
 
 # --- facts, prose, steps -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ the first answer of a session does not wait for a template language.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 
@@ -74,12 +74,32 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> Html:
     >>> tag("details", "x > y", class_="fold", open=True, title=None)
     '<details class="fold" open>x &gt; y</details>'
     """
+    start = _start(name, attributes)
+    return Html(start if name in _VOID else f"{start}{''.join(map(_escaped, inner))}</{name}>")
+
+
+def element(name: str, /, **attributes: str | bool | None) -> Callable[..., Html]:
+    """Give what makes elements that differ in nothing but what they hold; see `tag`.
+
+    Examples
+    --------
+    >>> word = element("span", class_="word")
+    >>> word("a", " & b")
+    '<span class="word">a &amp; b</span>'
+    """
+    start, end = _start(name, attributes), f"</{name}>"
+
+    def made(*inner: str) -> Html:
+        return Html(f"{start}{''.join(map(_escaped, inner))}{end}")
+
+    return made
+
+
+def _start(name: str, attributes: Mapping[str, str | bool | None]) -> str:
     start = f"<{name}"
     for key, value in attributes.items():
         if value is True:
             start += f" {_NAMES.get(key, key)}"
         elif value is not None and value is not False:
             start += f' {_NAMES.get(key, key)}="{_escaped(value)}"'
-    if name in _VOID:
-        return Html(f"{start}>")
-    return Html(f"{start}>{''.join(map(_escaped, inner))}</{name}>")
+    return f"{start}>"

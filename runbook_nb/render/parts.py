@@ -55,7 +55,7 @@ _ID_SIGNS: Final = re.compile(r"[-/:.]")
 _ARROWS: Final = {"->": "→", "<-": "←"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Piece:
     """One run, ready to be drawn.
 
@@ -162,7 +162,7 @@ def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
 # --- tables ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Box:
     """A cell: its pieces, whether it is a heading or set right, and whether it may be broken."""
 
@@ -173,7 +173,7 @@ class Box:
     weight: int = 400
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Line:
     """One row of a table: a group's heading, or cells with what stands under them."""
 
@@ -187,7 +187,7 @@ class Line:
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rows:
     """A table's rows that stand together, in bodies that a host may stripe."""
 

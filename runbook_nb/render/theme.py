@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from runbook_nb.render.markup import Html
-from runbook_nb.render.static import shipped
+from runbook_nb.render.static import shipped, shortened
 
 #: Fill of what was judged, in both themes; white stands on it.
 FILLS: Final = {
@@ -239,9 +239,4 @@ def bar_style(role: str, percent: float) -> str:
 @cache
 def css() -> str:
     """Give the stylesheet as it stands in every output: the file without comments and spaces."""
-    import re
-
-    text = shipped("card.css")
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    text = re.sub(r"\s+", " ", text)
-    return re.sub(r" ?([{};,>]) ?|(?<=:) ", r"\1", text).replace(";}", "}").strip()
+    return shortened(shipped("card.css"))

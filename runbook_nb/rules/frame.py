@@ -16,8 +16,8 @@ from runbook_nb.rules.columns import Columns, Numbers, as_columns
 from runbook_nb.rules.decision import Decision
 from runbook_nb.rules.held import Held, PlainColumn
 from runbook_nb.rules.judging import Found, Records, Refused, judge, read
-from runbook_nb.rules.plan import DecisionPath, when_of
-from runbook_nb.rules.ruleset import RuleSet
+from runbook_nb.rules.plan import DecisionPath, path_for, when_of
+from runbook_nb.rules.ruleset import RuleSet, deciding
 from runbook_nb.rules.wording import REDACTED
 
 
@@ -227,6 +227,28 @@ def judge_columns(rules: RuleSet, columns: Columns) -> Judged:
         found = judge(rules, columns)
     except Refused as refused:
         raise _error_of(refused, columns) from None
+    return Judged(rules, columns, found)
+
+
+def judge_all(rules: RuleSet, columns: Columns) -> Judged:
+    """Judge every row as `judge_columns` does, those too that the rules refuse to decide.
+
+    What becomes of such a row is its reader's affair: its path says that it ``refuses``.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules import Rule
+    >>> rules = RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")], "y", unreadable="raise")
+    >>> judged = judge_all(rules, as_columns([{"a": 2}, {"a": None}, {"a": 5}]))
+    >>> [(path.branch, path.refuses) for path in judged.paths], list(judged.numbers)
+    ([('x', False), (None, True)], [0, 1, 0])
+    """
+    if rules.unreadable != "raise":
+        return judge_columns(rules, columns)
+    # Judging ends at a value that cannot be read whether it then refuses or names a branch.
+    judged = judge_columns(deciding(rules), columns)
+    paths = tuple(path_for(rules, path.codes) for path in judged.paths)
+    found = Found(paths, judged.numbers, judged._records, judged.fallbacks)
     return Judged(rules, columns, found)
 
 

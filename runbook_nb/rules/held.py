@@ -21,7 +21,7 @@ from runbook_nb.rules.facts import snapshot
 #: Classes whose values are canonical as they are, in a frame as well.
 SETTLED: Final = (ATOMS - {float, complex, Decimal}) | {type(MISSING)}
 
-#: So few cells of a series are read one by one.
+#: So few cells of a series, or of Arrow data, are read one by one.
 FEW: Final = 64
 
 #: How many rows are made at a time when all are looked at one after the other.
@@ -293,6 +293,10 @@ class ArrayColumn(Held):
         where: Any
         if isinstance(indices, range) and indices.step == 1:
             where = slice(indices.start, indices.stop)
+        elif isinstance(indices, tuple) and len(indices) == 1:  # one cell: nothing to gather
+            if self._nulls is not None and self._nulls[indices[0]]:
+                return [None]
+            where = slice(indices[0], indices[0] + 1)
         else:
             where = indices if isinstance(indices, np.ndarray) else np.array([*indices], dtype="i8")
         data = self._data[where]
@@ -426,12 +430,14 @@ class ArrowColumn(Held):
     def many(self, indices: Iterable[int]) -> list[Any]:
         """Give the values of some rows, in the order asked for."""
         if isinstance(indices, range) and indices.step == 1:
-            part = self._data.slice(indices.start, len(indices))
-        else:
-            import pyarrow as pa
+            return _arrow_values(self._data.slice(indices.start, len(indices)))
+        places = indices if isinstance(indices, Sequence) else [*indices]
+        if len(places) <= FEW:  # taking joins all chunks first, however few are wanted
+            cut = self._data.slice
+            return [v for place in places for v in _arrow_values(cut(int(place), 1))]
+        import pyarrow as pa
 
-            part = self._data.take(pa.array([*indices], pa.int64()))
-        return _arrow_values(part)
+        return _arrow_values(self._data.take(pa.array([*places], pa.int64())))
 
     def part(self, rows: range) -> Held:
         """Give the column of neighbouring rows alone, without copying it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
@@ -80,11 +80,19 @@ def load_file(path: str | Path) -> RuleSet:
     return load_text(text, kind, name)
 
 
-def load_text(text: str, kind: str, name: str | None = None) -> RuleSet:
-    """Build a rule set from text; problems carry the line they stand on."""
+def load_text(
+    text: str, kind: str, name: str | None = None, *, given: Mapping[str, str] | None = None
+) -> RuleSet:
+    """Build a rule set from text; problems carry the line they stand on.
+
+    What is ``given`` beside the text, its name say, belongs to it as if it stood there.
+    """
     from runbook_nb.rules.ruleset import RuleSet
 
     parsed = parse(text, kind, name)
+    if given and isinstance(parsed.value, dict):
+        _refuse_otherwise(parsed, given)
+        parsed.value = {**given, **parsed.value}
     try:
         return RuleSet.from_dict(parsed.value)
     except RuleError as error:
@@ -97,6 +105,19 @@ def load_text(text: str, kind: str, name: str | None = None) -> RuleSet:
         raise RuleError(
             error.message, code=error.code, where=name, fix=error.fix, problems=problems
         ) from None
+
+
+def _refuse_otherwise(parsed: Parsed, given: Mapping[str, str]) -> None:
+    for key, value in given.items():
+        said = parsed.value.get(key, value)
+        if said != value:
+            place = f"line {parsed.line_of(key)}"
+            raise LoadError(
+                f"{place} says that the {key} is {clip(repr(said), 60)}, "
+                f"and {clip(repr(value), 60)} was given",
+                where=place,
+                fix="say it once",
+            )
 
 
 def parse(text: str, kind: str, name: str | None = None) -> Parsed:

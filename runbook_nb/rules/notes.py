@@ -311,10 +311,10 @@ def _kind_words(actual: Any) -> str:
 
 def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Note | None:
     hidden = hide is not None and hide.hides_key(one.key)
-    where = _where(place, one)
     rule_index = None if place.outside else place.position
     if one.mismatches == one.total:
-        return Note("type_mismatch", rule_index, one.key, *_mismatch(where, one, hidden))
+        told = _mismatch(_where(place, one), one, hidden)
+        return Note("type_mismatch", rule_index, one.key, *told)
     readable = one.codes & {YES, NO}
     if one.unit is None or unit_fits or len(readable) != 1 or one.numbers < ENOUGH:
         return None
@@ -323,7 +323,7 @@ def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Not
     range_ = "" if hidden else f" ({low} … {high})"
     limit = "" if hidden else f" {limit_text(one.op, one.threshold, one.unit)}"
     what = (
-        f"{where}: all {one.numbers} values of {visible(one.key)}{range_} "
+        f"{_where(place, one)}: all {one.numbers} values of {visible(one.key)}{range_} "
         f"lie {side} the limit{limit}"
     )
     unit = visible(one.unit)

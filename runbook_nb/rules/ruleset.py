@@ -296,6 +296,37 @@ class RuleSet(Renderable, Immutable):
 
         return write_yaml(self.to_dict())
 
+    def to_python(self, name: str = "rules") -> str:
+        """Give the content as Python text that builds an equal rule set.
+
+        Parameters
+        ----------
+        name : str
+            The variable it is assigned to.
+
+        Raises
+        ------
+        RuleError
+            A rule is a function, whose text is not known.
+        """
+        from runbook_nb.rules.source import write_python
+
+        return write_python(self, name)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the content to a ``.yaml``, ``.yml`` or ``.json`` file, whole or not at all.
+
+        Raises
+        ------
+        LoadError
+            The ending is another, or the file that is there holds no rule set.
+        RuleError
+            ``same_version``: the file holds other content under this name and version.
+        """
+        from runbook_nb.rules.keeping import save
+
+        return save(self, path)
+
     @classmethod
     def loads(cls, text: str, format: Literal["yaml", "json"] = "yaml") -> RuleSet:
         """Build a rule set from text.

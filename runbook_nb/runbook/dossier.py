@@ -20,10 +20,10 @@ from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried
 from runbook_nb.record.collected import VerdictRows
-from runbook_nb.record.log import FanOut, Shape
+from runbook_nb.record.log import Event, FanOut, Shape
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
-from runbook_nb.record.slots import decision_of, reason_of, served_subject, subject_reader
+from runbook_nb.record.slots import reason_of, served_subject, served_subjects
 from runbook_nb.record.structure import Structure
 from runbook_nb.record.tallies import gathered, mapped
 from runbook_nb.rules import Decision, RuleSet
@@ -216,7 +216,7 @@ class Dossier:
         self._items_of_rows = items_of_rows
         self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
-        self._places: dict[int, tuple[int, Any] | None] = {}
+        self._places: dict[int, Event | None] = {}
 
     @classmethod
     def of_run(
@@ -289,6 +289,10 @@ class Dossier:
                     yield self._facts(group, execution, index)
         yield from self._own_decisions()
 
+    def naming(self, fan: FanOut) -> str | None:
+        """Give the key of an item that names its subject: as declared, else that of the rows."""
+        return fan.subject if fan.subject is not None else self._column
+
     def _name(self, group: FanOutGroup, execution: int, index: int) -> Any:
         fan = group.executions[execution]
         return served_subject(self._redactor, fan, index, self._column)
@@ -303,30 +307,33 @@ class Dossier:
             execution=execution,
             status=status,
             reason=None if status == "ok" else self._redactor.text(reason_of(fan, index)),
-            decision=self._decision(fan, index),
+            decision=self.decision_of(fan, index),
         )
 
-    def _decision(self, fan: FanOut, index: int) -> Decision | None:
+    def decision_of(self, fan: FanOut, index: int) -> Decision | None:
         """Give the decision of the configured decider in a branch, else the branch's last."""
         shape = fan.shape(index)
         if shape is None:
             return None
-        if shape.number not in self._places:
-            self._places[shape.number] = self._configured(fan, shape)
-        place = self._places[shape.number]
-        if place is None:
-            return decision_of(fan, index, self._redactor)
-        at, path = place
+        event = self.deciding(fan, shape)
+        if event is None or event.code.path is None:
+            return None
         values, offset = fan.part(index)
-        start = offset + at
-        actuals = tuple(values[start : start + len(path.codes)])
-        return Decision(path, actuals, self._redactor)
+        start = offset + event.at
+        actuals = tuple(values[start : start + len(event.code.path.codes)])
+        return Decision(event.code.path, actuals, self._redactor)
 
-    def _configured(self, fan: FanOut, shape: Shape) -> tuple[int, Any] | None:
-        for event in reversed(facts_of(fan.log, shape).events):
-            if event.code.path is not None and self._is_decider(event.code.stage):
-                return event.at, event.code.path
-        return None
+    def deciding(self, fan: FanOut, shape: Shape) -> Event | None:
+        """Give what decided branches of a shape: by the configured decider, else their last."""
+        if shape.number not in self._places:
+            facts = facts_of(fan.log, shape)
+            configured = (
+                event
+                for event in reversed(facts.events)
+                if event.code.path is not None and self._is_decider(event.code.stage)
+            )
+            self._places[shape.number] = next(configured, facts.decision)
+        return self._places[shape.number]
 
     def _is_decider(self, stage: Any) -> bool:
         text = self._redactor.text
@@ -399,7 +406,7 @@ class Dossier:
             yield from (facts.subject for facts in self._carried)
         for group in self.fan_outs:
             for fan in group.executions:
-                yield from map(subject_reader(self._redactor, fan, self._column), range(len(fan)))
+                yield from served_subjects(self._redactor, fan, self._column)
 
     def _at(self, place: int) -> SubjectFacts:
         """Say what became of a subject by its number among all of them."""
@@ -472,14 +479,7 @@ class Dossier:
     def _place_of(self, fan: FanOut, index: int) -> int | None:
         """Say where the values of a branch's decision begin."""
         shape = fan.shape(index)
-        if shape is None:
-            return None
-        if shape.number not in self._places:
-            self._places[shape.number] = self._configured(fan, shape)
-        place = self._places[shape.number]
-        if place is not None:
-            return place[0]
-        event = facts_of(fan.log, shape).decision
+        event = None if shape is None else self.deciding(fan, shape)
         return None if event is None else event.at
 
     def _carried_behind(self, row: int) -> SubjectFacts | None:

@@ -22,6 +22,7 @@ from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
 from runbook_nb.runbook.filed import FiledWalk, redeem
 from runbook_nb.runbook.table import VerdictTable
+from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
     from runbook_nb.record.recording import Recording
     from runbook_nb.record.run import Run
+    from runbook_nb.rules import RuleSet
+    from runbook_nb.runbook.comparing import Comparison
+    from runbook_nb.runbook.rejudging import Rejudged
+    from runbook_nb.runbook.sides import Side
 
 #: The two keys of an envelope on the wire, in order.
 ENVELOPE_KEYS: Final = ("af_coverage", "result")
@@ -233,6 +238,62 @@ class Envelope(Renderable, FrozenDict):
 
         return explain(self, subject, row)
 
+    @cached_property
+    def side(self) -> Side:
+        """Every subject with what became of it, as comparisons read it."""
+        from runbook_nb.runbook.sides import side_of
+
+        return side_of(self)
+
+    def rejudge(self, rules: RuleSet | Mapping[str, Any]) -> Rejudged:
+        """Judge the recorded facts again by other rules; no source is called.
+
+        Parameters
+        ----------
+        rules : RuleSet or mapping
+
+        Raises
+        ------
+        NotCarried
+            This copy holds the wire form only.
+
+        Returns
+        -------
+        Rejudged
+            Where the rules need a fact that was not recorded, or that a policy hides, the subject
+            *cannot be re-judged*; nothing is guessed.
+
+        Examples
+        --------
+        >>> from runbook_nb.runbook.triage import triage
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> rows = [{"host": "a", "days": 9}, {"host": "b", "days": 2}]
+        >>> envelope = triage(rows, rules, subject="host", source="two rows")
+        >>> envelope.rejudge(RuleSet("age", "v2", [Rule({"days": {"gt": 1}}, "old")], "fresh"))
+        <Rejudged age v2 · 2 subjects (2 old), before age v1>
+        """
+        from runbook_nb.runbook.rejudging import rejudge
+
+        return rejudge(self, rules)
+
+    def compare(self, other: Any) -> Comparison:
+        """Compare with another envelope, or with this one judged again.
+
+        Parameters
+        ----------
+        other : Envelope or Rejudged
+            The later side.
+
+        Returns
+        -------
+        Comparison
+            What changed, by the rule and the values that changed it.
+        """
+        from runbook_nb.runbook.comparing import compare
+
+        return compare(self, other)
+
     def to_frame(self, *, typed: bool | None = None) -> pd.DataFrame:
         """Give every verdict row known as a DataFrame, with what decided each.
 
@@ -276,8 +337,9 @@ class Envelope(Renderable, FrozenDict):
     def to_json(self, *, dossier: bool = False, indent: int | None = None) -> str:
         """Give the wire form as strict JSON, in its own key order."""
         separators = (",", ":") if indent is None else (",", ": ")
+        # Frozen mappings and lists are written as they stand; only a dossier is put beside them.
         return json.dumps(
-            self.to_dict(dossier=dossier),
+            self.to_dict(dossier=True) if dossier else self,
             ensure_ascii=False,
             allow_nan=False,
             indent=indent,
@@ -312,10 +374,21 @@ class Envelope(Renderable, FrozenDict):
 
     def view(self) -> Card:
         """Show the answer: headline, verdicts, coverage, rules, report, walk."""
-        from runbook_nb.runbook.cards import envelope_card
         from runbook_nb.runbook.payload import envelope_payload
 
-        return replace(envelope_card(self), payload=partial(envelope_payload, self))
+        return replace(self._card(), payload=partial(envelope_payload, self))
+
+    def _card(self) -> Card:
+        """Give what is shown, worked out once for each way it is to be shown: it never changes.
+
+        What carries the answer itself is put on by `view`, so that nothing kept holds its owner.
+        """
+        kept: tuple[Any, Card] | None = self.__dict__.get("_shown")
+        if kept is None or kept[0] != settings.current:
+            from runbook_nb.runbook.cards import envelope_card
+
+            kept = self.__dict__["_shown"] = settings.current, envelope_card(self)
+        return kept[1]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return (Envelope.from_dict, (self.to_dict(dossier=self._dossier is not None),))

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
-from runbook_nb.record.log import FanOut, Log
-from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
+from runbook_nb.record.log import FanOut
+from runbook_nb.record.shapes import ShapeFacts, facts_of
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
+    from runbook_nb.record.walk import Walk
 
 _SUMMED: Final = ("items", "ok", "failed", "not_reached", "past_cap", "decided", "undecided")
 
@@ -84,7 +85,7 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
     """
     found: dict[str, list[FanOut]] = {}
     text = run.redactor.text
-    for key, fan in _executions(run.log):
+    for key, fan in _executions(run.walk):
         found.setdefault(text(key), []).append(fan)
     structure = run.structure
     counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
@@ -139,8 +140,9 @@ def _places_of(structure: Structure, decider: str | None) -> set[str]:
     return {place_of(structure, node.key) for node in structure.find(decider, "decider")}
 
 
-def _executions(log: Log) -> Iterator[tuple[str, FanOut]]:
+def _executions(walk: Walk) -> Iterator[tuple[str, FanOut]]:
     """Yield every fan-out that ran with its key, each before those inside its branches."""
+    log = walk.log
 
     def inside(facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str) -> Any:
         for event in facts.fan_outs:
@@ -155,7 +157,7 @@ def _executions(log: Log) -> Iterator[tuple[str, FanOut]]:
                     inner = facts_of(log, shape)
                     yield from inside(inner, *fan.part(index), fan.template(prefix))
 
-    return inside(work_out(log, log.root.codes), log.root.values, 0, "")  # type: ignore[no-any-return]
+    return inside(*walk.raw_own[:4])  # type: ignore[no-any-return]
 
 
 def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:

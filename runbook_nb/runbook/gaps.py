@@ -12,14 +12,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from runbook_nb._json import REPEATED
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING, clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
 from runbook_nb.record.judgements import judgements_in
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.redact import Redactor
-from runbook_nb.record.shapes import facts_of, work_out
+from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.slots import reason_of, served_subject
-from runbook_nb.record.subjects import subjects_of
 from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.held import PlainColumn
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
@@ -100,7 +100,7 @@ def _checked(
 def _rows_words(run: Run, groups: Sequence[FanOutGroup], rows: int) -> str:
     """Say how many rows there are, and that a decider stands behind each where one does."""
     judging = [group.counts.decided for group in groups if group.judges]
-    root = work_out(run.log, run.log.root.codes).events
+    root = run.walk.raw_own.facts.events
     passes = sum(judging) if judging else sum(e.code.kind in _DECIDED for e in root)
     if passes >= rows:
         return f"{rows} row(s), one decider pass per row"
@@ -150,7 +150,7 @@ def _not_checked(
     if rowset is not None:
         yield from _row_gaps(rowset, groups)
     yield from _disagreement(declaration, run)
-    for note in notes_of(judgements_in(run.log), run.redactor):
+    for note in notes_of(judgements_in(run.walk), run.redactor):
         yield Item(note.what, note.why)
 
 
@@ -253,8 +253,13 @@ _TEXTS: Final = frozenset({"string", "large_string", "string_view"})
 def _unnamed_in(fan: FanOut, subject: str) -> Iterable[int]:
     """Give the items of a fan-out that nothing names."""
     items = fan.items
+    if isinstance(items, FrozenRows):
+        told = items.under(subject)
+        if type(None) not in set(map(type, told)):
+            return ()
+        return [index for index, name in enumerate(told) if name is None]
     if not isinstance(items, Columns):
-        return [index for index, name in enumerate(subjects_of(fan)) if name is None]
+        return [index for index in range(len(fan)) if fan.subject_of(index) is None]
     names = items.held(subject)
     if isinstance(names, PlainColumn) and not {type(None), type(MISSING)} & names.classes:
         return ()

@@ -11,6 +11,10 @@ from typing import Any, Final
 
 from runbook_nb._json import canonical, to_wire
 from runbook_nb._text import show
+from runbook_nb.rules.held import Held
+
+#: So many questions are answered by looking through the names, before an index is made.
+LOOKED_FOR: Final = 3
 
 #: Names that are joined at a time to see that each is written as it is.
 _JOINED: Final = 10_000
@@ -58,10 +62,12 @@ class NameIndex:
     ([0, 2], [1], [], [1])
     """
 
-    __slots__ = ("_first", "_more", "_names", "_only_texts", "_shown")
+    __slots__ = ("_asked", "_first", "_keys", "_more", "_names", "_only_texts", "_shown")
 
     def __init__(self, names: Callable[[], Iterable[Any]]) -> None:
         self._names = names
+        self._asked = 0
+        self._keys: list[Any] | None = None
         self._first: dict[Any, int] | None = None
         self._more: dict[Any, list[int]] = {}
         self._only_texts = False
@@ -69,10 +75,17 @@ class NameIndex:
 
     def of_key(self, key: Any) -> list[int]:
         """Give the places of the names whose `name_key` is this."""
-        first = self._index()
-        if key is None or key not in first:
+        if key is None:
             return []
-        return self._more.get(key) or [first[key]]
+        self._asked += 1
+        if self._first is None:
+            keys = self._key_of_each()
+            if self._asked <= LOOKED_FOR:
+                return _places_in(keys, key)
+            self._first, self._keys = self._fill(keys), None
+        if key not in self._first:
+            return []
+        return self._more.get(key) or [self._first[key]]
 
     def places(self, asked: Any) -> list[int]:
         """Give the places of every name that is the one asked for."""
@@ -81,7 +94,6 @@ class NameIndex:
         found = self.of_key(name_key(asked))
         if not isinstance(asked, str):
             return found
-        self._index()
         if self._only_texts:
             return found
         if self._shown is None:
@@ -92,19 +104,18 @@ class NameIndex:
         shown = self._shown.get(asked, ())
         return sorted({*found, *shown}) if shown else found
 
-    def _index(self) -> dict[Any, int]:
-        if self._first is None:
+    def _key_of_each(self) -> list[Any]:
+        if self._keys is None:
             names = self._names()
-            if not isinstance(names, Sequence):
+            if isinstance(names, Held):
+                names = names.whole()
+            elif not isinstance(names, list):
                 names = list(names)
             types = set(map(type, names))
             self._only_texts = types <= {str}
-            if types <= {int} or (self._only_texts and _written_as_they_are(names)):
-                self._first = self._fill(names)
-            else:
-                self._first = self._fill(list(map(name_key, names)))
-                self._first.pop(None, None)
-        return self._first
+            plain = types <= {int} or (self._only_texts and _written_as_they_are(names))
+            self._keys = names if plain else list(map(name_key, names))
+        return self._keys
 
     def _fill(self, keys: Sequence[Any]) -> dict[Any, int]:
         first = dict(zip(keys, range(len(keys)), strict=True))
@@ -118,6 +129,16 @@ class NameIndex:
                 elif key is not None:
                     more[key] = [first[key], place]
         return first
+
+
+def _places_in(keys: list[Any], key: Any) -> list[int]:
+    """Look for a key from the start: for a few that is done long before an index is made."""
+    found: list[int] = []
+    try:
+        while True:
+            found.append(keys.index(key, found[-1] + 1 if found else 0))
+    except ValueError:
+        return found
 
 
 def _written_as_they_are(names: Sequence[str]) -> bool:

@@ -53,6 +53,7 @@ _SLOT_FIELDS: Final = _SLOT_KEYS | {"value", "reason", "sentence"}
 _SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ESCAPED: Final = re.compile(r"[|\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 VerdictRow = Mapping[str, Any]
 
@@ -239,12 +240,12 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     if not rows:
         return NO_ROWS_TABLE
     columns = list(rows[0])
+    cells = [_cells([row.get(column) for row in rows]) for column in columns]
+    told = zip(*cells, strict=True) if cells else [()] * len(rows)
     lines = [
         "| " + " | ".join(_escaped(str(column)) for column in columns) + " |",
         "|" + "---|" * len(columns),
-    ]
-    lines += [
-        "| " + " | ".join(cell_text(row.get(column)) for column in columns) + " |" for row in rows
+        *("| " + " | ".join(row) + " |" for row in told),
     ]
     if total is not None and total > len(rows):
         left = total - len(rows)
@@ -266,6 +267,15 @@ def cell_text(value: Any) -> str:
     if isinstance(plain, bool):
         return "yes" if plain else "no"
     return _escaped(encode(plain) if isinstance(plain, dict | list) else str(plain))
+
+
+def _cells(column: list[Any]) -> list[str]:
+    """Write the cells of a column; looked at together, most need no writing at all."""
+    if set(map(type, column)) == {str} and "" not in column:
+        whole = "".join(column)
+        if whole.isascii() and _ESCAPED.search(whole) is None:
+            return column
+    return list(map(cell_text, column))
 
 
 def _escaped(text: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeGuard, overload
 
 from runbook_nb._frozen import FrozenDict, Immutable
-from runbook_nb._json import MAX_BITS, WireReport, to_wire
+from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
@@ -95,12 +95,23 @@ class WireRows(Sequence[FrozenDict], Immutable):
     def __getitem__(self, index: slice) -> list[FrozenDict]: ...
     def __getitem__(self, index: int | slice) -> FrozenDict | list[FrozenDict]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            rows = range(len(self))[index]
+            places = rows if self.order is None else [self.order[row] for row in rows]
+            some = list(self._written(places))
+            if are_plain(some):
+                return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in some]
+            return list(map(_converted, some))
         return _converted(self.source[self.place_of(range(len(self))[index])])
 
     def __iter__(self) -> Iterator[FrozenDict]:
+        return map(_converted, self.source if self.order is None else self._written(self.order))
+
+    def _written(self, places: Sequence[int]) -> Iterable[Any]:
+        """Give the rows at some places of the source, as they were written."""
         rows = self.source
-        return map(_converted, rows if self.order is None else map(rows.__getitem__, self.order))
+        if isinstance(rows, VerdictRows):
+            return rows.some(places)
+        return rows.rows(places) if isinstance(rows, Columns) else map(rows.__getitem__, places)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):

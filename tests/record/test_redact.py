@@ -559,3 +559,64 @@ def test_two_policies_together_hide_every_place_that_either_hides(state, first, 
     for policy in (first, second):
         for place in hidden_places(state, redactor_for(policy, state).served(state)):
             assert any(place[:length] in hidden for length in range(len(place) + 1))
+
+
+# -- a name that meets a list ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"fields": {"items": ["pin"]}}, {"paths": ["items.pin"]}, {"paths": ["items[*].pin"]}],
+)
+@pytest.mark.parametrize("loads", [True, False])
+def test_what_a_name_leads_to_in_items_is_hidden_in_their_branches(policy, loads):
+    items = [{"id": "a", "pin": "x1"}, {"id": "b", "pin": 47}]
+
+    def load(scope):
+        if loads:
+            scope.update(scope.args["item"])
+        else:
+            scope["pin"] = scope.args["item"]["pin"]
+
+    branch = rb.flow_chart("one", load, id="one").add_decider(
+        "Pin", rules=rb.RuleSet("pins", "1", [rb.Rule({"pin": {"eq": 47}}, "odd")], "even"), id="d"
+    )
+    branch = branch.branch("odd", lambda s: None).branch("even", lambda s: None).end().build()
+    run = (
+        rb.flow_chart("c", lambda s: s.set("items", items), id="c")
+        .add_parallel_for_each(
+            "Each", id="each", items=lambda s: s["items"], branch=branch, max_branches=9, into="out"
+        )
+        .build()
+        .run_sync(redact=policy)
+    )
+    for slot in run.slots("each"):
+        assert slot.item["pin"] == slot.value["pin"] == "[REDACTED]"
+        assert "47" not in (slot.sentence or "")
+    assert "'x1'" not in str(run.recording().to_dict())
+    assert not any("47" in row.text for row in run.walk)
+    assert run.redaction.never == ()
+
+
+def test_a_field_of_items_that_stood_nowhere_is_said_to_have_met_nothing():
+    branch = rb.flow_chart("one", lambda s: s.update(s.args["item"]), id="one").build()
+    run = (
+        rb.flow_chart("c", lambda s: None, id="c")
+        .add_parallel_for_each(
+            "Each", id="each", items=lambda s: [{"pin": "x1"}], branch=branch, max_branches=9,
+            into="out",
+        )
+        .build()
+        .run_sync(redact={"fields": {"items": ["pin"]}})
+    )  # fmt: skip
+    assert [entry.name for entry in run.redaction.never] == ["items.pin"]
+
+
+def test_a_name_that_meets_no_list_hides_nothing_elsewhere():
+    policy = {"fields": {"conn": ["pin"]}}
+    run = (
+        rb.flow_chart("c", lambda s: s.update({"conn": {"pin": "x1"}, "pin": "y2"}), id="c")
+        .build()
+        .run_sync(redact=policy)
+    )
+    assert run.state == {"conn": {"pin": "[REDACTED]"}, "pin": "y2"}

@@ -60,6 +60,40 @@ def test_the_envelope_costs_in_proportion_to_what_it_shows(bench, rows):
     assert beside_the_chart(N) <= 3 * beside_the_chart(N // 4)
 
 
+def test_the_envelope_of_a_few_subjects_costs_few_calls(bench, rows):
+    """Nearly all of it is spent once per answer, so that is what is held down."""
+    chart = bench.ours.row_wise_chart(rows[:50])
+    whole = calls(bench, bench.ours.answers(chart))
+    assert whole <= 6_000
+    assert whole - calls(bench, chart.run_sync) <= 3_500
+
+
+def test_the_envelope_of_columns_costs_the_same_for_however_many_subjects(bench, rows):
+    def whole(n):
+        return calls(bench, bench.ours.answers(bench.ours.batch_chart(columns(n), n)))
+
+    def columns(n):
+        return rb.rules.columns.as_columns(bench.task.columns_of(n))
+
+    assert whole(4 * N) - whole(N) <= N // 100
+
+
+def test_a_large_frame_is_counted_once(bench, monkeypatch):
+    """What is told of all branches comes from one count per kind, however often it is told."""
+    from runbook_nb.record.judged import JudgedFan
+
+    counted = []
+    real = JudgedFan._times
+    monkeypatch.setattr(
+        JudgedFan,
+        "_times",
+        lambda self: counted.append(not self._tally and bool(self.numbers)) or real(self),
+    )
+    bench.ours.caller(bench.ours.batch_chart(bench.task.columns_of(N), N))()
+    assert len(counted) > 5
+    assert sum(counted) == 1
+
+
 def test_what_a_subject_costs_does_not_depend_on_how_many_there_are(bench, rows):
     def each(n):
         return calls(bench, bench.ours.row_wise_chart(rows[:n]).run_sync) / n
@@ -205,6 +239,66 @@ def test_the_picture_is_as_large_for_many_subjects_as_for_few(envelopes):
     assert few
     assert len(many.encode()) <= 20 * 1024
     assert many.count("<text") == few.count("<text")
+
+
+# -- showing it again, and what is shown together --------------------------------------------------
+
+
+def test_showing_an_answer_again_works_nothing_out_again(bench, envelopes):
+    for envelope in envelopes:
+        with rb.settings(embed=False, layout="none"):
+            first = envelope.view()
+            assert bench.measure.calls_of(envelope.view) <= 100
+            assert envelope.view().sections is first.sections
+            # Some fifty rows of three cells are drawn; each takes a few hundred calls.
+            assert calls(bench, lambda envelope=envelope: render_html(envelope.view())) <= 27_000
+        with rb.settings(max_table_rows=7):  # shown in another way it is another view
+            assert len(envelope.view().sections[0].parts[0].rows) == 7
+
+
+def test_what_is_kept_of_a_view_does_not_keep_its_envelope(bench, rows):
+    import gc
+    import weakref
+
+    envelope = bench.ours.caller(bench.ours.row_wise_chart(rows[:20]))()
+    envelope.view()
+    envelope.__dict__["_beside"] = beside = type("Beside", (), {})()
+    gone = weakref.ref(beside)
+    del beside
+    gc.disable()
+    try:
+        del envelope
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("columnar", [False, True])
+def test_showing_costs_no_call_for_a_row_that_is_not_shown(bench, columnar):
+    def first(n):
+        source = bench.task.columns_of(n) if columnar else bench.task.rows_of(n)
+        envelope = bench.ours.caller(bench.ours.batch_chart(source, n))()
+        with rb.settings(layout="none"):
+            return bench.measure.calls_of(envelope._repr_mimebundle_)
+
+    first(50)
+    assert first(16_000) <= 1.05 * first(4_000)
+
+
+def test_a_subject_is_found_without_a_call_for_every_other(bench, rows):
+    def explained(n):
+        envelope = bench.ours.caller(bench.ours.batch_chart(bench.task.columns_of(n), n))()
+        return bench.measure.calls_of(lambda: envelope.why(f"cluster-{n - 1}"))
+
+    explained(50)
+    assert explained(8_000) <= explained(1_000) + 50
+
+
+def test_a_row_of_a_walk_takes_no_call_of_its_own_to_tell(bench, row_wise):
+    walk = row_wise.run_sync().walk
+    walk.page(0, 500)
+    told = bench.measure.calls_of(lambda: [row.text for row in walk.page(0, 10_000)])
+    assert told / 10_000 <= 5
 
 
 # -- the references, and equality ---------------------------------------------------------------

@@ -22,3 +22,18 @@ def shipped(name: str) -> str:
     True
     """
     return (get_data(__name__, name) or b"").decode("utf-8")
+
+
+def shortened(text: str) -> str:
+    """Give a stylesheet without comments and blanks.
+
+    Examples
+    --------
+    >>> shortened("/* quiet */ .rb-d { color: red; margin: 0 }")
+    '.rb-d{color:red;margin:0}'
+    """
+    import re
+
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s+", " ", text)
+    return re.sub(r" ?([{};,>]) ?|(?<=:) ", r"\1", text).replace(";}", "}").strip()

@@ -1,0 +1,347 @@
+"""The magics of ``%load_ext runbook_nb``: a runbook, a rule set, and two settings from a cell.
+
+On top of everything else, beside the command line. A magic reads its line, calls the public
+function that does the same, and gives back what that gives. Nothing of a line or cell is
+evaluated: a value is a text, JSON, or ``{name}``, which looks a variable up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from IPython.core import magic_arguments
+from IPython.core.error import UsageError
+from IPython.core.magic import (
+    Magics,
+    cell_magic,
+    line_magic,
+    magics_class,
+    no_var_expand,
+    output_can_be_silenced,
+)
+
+from runbook_nb._arguments import validate_arguments
+from runbook_nb._text import did_you_mean, listed
+from runbook_nb.errors import DefinitionError
+from runbook_nb.rules.loader import load_text
+from runbook_nb.rules.ruleset import RuleSet
+from runbook_nb.settings import settings
+from runbook_nb.tools.tool import Tool
+from runbook_nb.tools.toolbox import Toolbox
+
+#: A value that stands for a variable; anything else in braces is JSON.
+_VARIABLE: Final = re.compile(r"\{\s*([^\W\d]\w*)\s*\}")
+
+_LINE_MAGICS: Final = ("runbook", "runbook_theme", "runbook_static")
+_CELL_MAGICS: Final = ("rules",)
+_THEMES: Final = ("light", "dark", "auto")
+_SWITCH: Final = ("on", "off")
+
+
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
+_argument: Any = magic_arguments.argument
+
+
+def _takes(*arguments: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    """Declare what the line of a magic has; its help says so."""
+
+    def decorate(function: _F) -> _F:
+        for argument in reversed(arguments):
+            function = argument(function)
+        declare: Any = magic_arguments.magic_arguments
+        declared: _F = declare()(function)
+        return declared
+
+    return decorate
+
+
+@magics_class
+class RunbookMagics(Magics):
+    """What ``%load_ext runbook_nb`` adds to a session."""
+
+    @no_var_expand
+    @output_can_be_silenced
+    @_takes(
+        _argument("name", metavar="NAME", help="The runbook; Tab completes it."),
+        _argument(
+            "--arg",
+            metavar="K=V",
+            action="append",
+            default=[],
+            help="An argument: a text, JSON, or {variable}. May be given many times.",
+        ),
+        _argument("--box", metavar="VAR", help="Which toolbox, where several have the runbook."),
+        _argument(
+            "--as", dest="into", metavar="VAR", help="Also keep the answer in this variable."
+        ),
+    )
+    @line_magic
+    def runbook(self, line: str) -> Any:
+        """Run a runbook of a toolbox of this session, and give its answer.
+
+        In Python: ``box.call_sync("NAME", {"k": v})``.
+        """
+        told = _read(self.runbook, line)
+        variable = _checked_variable(told.into)
+        box = box_with(self.names, told.name, told.box)
+        args = dict(_value(box[told.name], each, self.names) for each in told.arg)
+        return self._kept(variable, box.call_sync(told.name, args))
+
+    @no_var_expand
+    @output_can_be_silenced
+    @_takes(
+        _argument("name", metavar="NAME", help="The name of the rule set."),
+        _argument("version", metavar="VERSION", help="Its version."),
+        _argument(
+            "--as", dest="into", metavar="VAR", help="Also keep the rule set in this variable."
+        ),
+    )
+    @cell_magic
+    def rules(self, line: str, cell: str) -> RuleSet:
+        """Read the cell as YAML and give the rule set it holds.
+
+        The cell has what stands beside name and version in a rule file: ``rules:``,
+        ``default:``, …. Problems name their line in the cell. In Python:
+        ``rb.RuleSet.loads(text, "yaml")``, with name and version in the text.
+        """
+        told = _read(self.rules, line)
+        variable = _checked_variable(told.into)
+        # The line of the magic counts, as it does where a cell's lines are numbered.
+        given = {"name": told.name, "version": told.version}
+        return self._kept(variable, load_text(f"#\n{cell}", "yaml", given=given))
+
+    @no_var_expand
+    @output_can_be_silenced
+    @_takes(
+        _argument("theme", nargs="?", choices=_THEMES, help="The theme; without it, tell which."),
+    )
+    @line_magic
+    def runbook_theme(self, line: str) -> str:
+        """Set which palette static exports use, and say which.
+
+        In Python: ``rb.settings.theme = "dark"``.
+        """
+        told = _read(self.runbook_theme, line)
+        if told.theme is not None:
+            settings.theme = told.theme
+        return str(settings.theme)
+
+    @no_var_expand
+    @output_can_be_silenced
+    @_takes(
+        _argument("switch", nargs="?", choices=_SWITCH, help="on or off; without it, tell which."),
+    )
+    @line_magic
+    def runbook_static(self, line: str) -> str:
+        """Set whether displays are final at once, with no live updates, and say whether.
+
+        In Python: ``rb.settings.static = True``.
+        """
+        told = _read(self.runbook_static, line)
+        if told.switch is not None:
+            settings.static = told.switch == "on"
+        return "on" if settings.static else "off"
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The variables of the session."""
+        return {} if self.shell is None else self.shell.user_ns
+
+    def _kept(self, variable: str | None, value: _T) -> _T:
+        if variable is not None:
+            self.names[variable] = value
+        return value
+
+
+def _read(magic: Any, line: str) -> Namespace:
+    """Read a line by the parser of its magic, with quotes as a shell has them."""
+    try:
+        words = shlex.split(line.strip().rstrip(";"))
+    except ValueError as error:
+        raise UsageError(f"{str(error)[:1].lower()}{str(error)[1:]}") from None
+    found: Namespace = magic.parser.parse_args(words)
+    return found
+
+
+def _checked_variable(name: str | None) -> str | None:
+    from keyword import iskeyword
+
+    if name is None or (name.isidentifier() and not iskeyword(name)):
+        return name
+    raise UsageError(f"--as {name}: a variable cannot be called that")
+
+
+def _value(tool: Tool, written: str, names: Mapping[str, Any]) -> tuple[str, Any]:
+    """Read ``k=v``, the value as the tool declares it."""
+    name, equals, text = written.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--arg {written}: write it as name=value")
+    variable = _VARIABLE.fullmatch(text)
+    if variable is not None:
+        return name, _looked_up(variable[1], names)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return name, text
+    schema = tool.input_schema
+    told = {**schema, "required": (), "properties": _only(schema, name)}
+    return name, text if validate_arguments(told, {name: value}) else value
+
+
+def _only(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
+    known = schema.get("properties", {})
+    return {name: known[name]} if name in known else {}
+
+
+def _looked_up(name: str, names: Mapping[str, Any]) -> Any:
+    if name in names:
+        return names[name]
+    near = did_you_mean(name, [one for one in names if not one.startswith("_")])
+    raise DefinitionError(f"there is no variable {name!r}", where=name, fix=near)
+
+
+# -- finding ---------------------------------------------------------------------------------
+
+
+def boxes_in(names: Mapping[str, Any]) -> Iterator[tuple[str, Toolbox]]:
+    """Give the toolboxes of a session with their variables, each once.
+
+    What begins with an underscore is left out: that is where a session keeps its outputs.
+
+    Examples
+    --------
+    >>> from runbook_nb.tools import Toolbox
+    >>> box = Toolbox()
+    >>> [name for name, _ in boxes_in({"_": box, "box": box, "same": box, "n": 1})]
+    ['box']
+    """
+    seen = set()
+    for name, value in list(names.items()):
+        if issubclass(type(value), Toolbox) and not name.startswith("_") and id(value) not in seen:
+            seen.add(id(value))
+            yield name, value
+
+
+def box_with(names: Mapping[str, Any], runbook: str, variable: str | None = None) -> Toolbox:
+    """Give the toolbox that has a runbook.
+
+    Parameters
+    ----------
+    names : mapping
+        The variables of the session.
+    runbook : str
+        The name of the runbook, or of any other tool.
+    variable : str, optional
+        The variable that holds the toolbox; needed where several have the name.
+
+    Raises
+    ------
+    DefinitionError
+        ``no_toolbox``, ``unknown_tool`` or ``several_toolboxes``.
+
+    Examples
+    --------
+    >>> from runbook_nb.tools import Toolbox, define_tool
+    >>> box = Toolbox([define_tool(name="ages", execute=lambda args: [2, 30])])
+    >>> box_with({"box": box}, "ages") is box
+    True
+    >>> box_with({"box": box}, "age")
+    Traceback (most recent call last):
+        ...
+    runbook_nb.errors.DefinitionError: no toolbox of this session has a runbook 'age'; \
+did you mean 'ages'?
+    """
+    boxes = dict(boxes_in(names))
+    if variable is not None:
+        value = _looked_up(variable, names)
+        if not isinstance(value, Toolbox):
+            raise DefinitionError(
+                f"{variable} is {type(value).__name__}, not a toolbox",
+                where=variable,
+                code="no_toolbox",
+                fix=f"the toolboxes are {listed(boxes)}" if boxes else None,
+            )
+        boxes = {variable: value}
+    if not boxes:
+        raise DefinitionError(
+            "there is no toolbox in this session",
+            where=runbook,
+            code="no_toolbox",
+            fix="make one: box = rb.Toolbox([…])",
+        )
+    having = {name: box for name, box in boxes.items() if runbook in box}
+    if not having:
+        known = list(dict.fromkeys(tool.name for box in boxes.values() for tool in box))
+        raise DefinitionError(
+            f"no toolbox of this session has a runbook {runbook!r}"
+            if variable is None
+            else f"the toolbox {variable} has no runbook {runbook!r}",
+            where=runbook,
+            code="unknown_tool",
+            fix=did_you_mean(runbook, known) or f"there are {listed(known) if known else 'none'}",
+        )
+    if len(having) > 1:
+        raise DefinitionError(
+            f"the toolboxes {listed(having)} all have a runbook {runbook!r}",
+            where=runbook,
+            code="several_toolboxes",
+            fix=f"say which: --box {next(iter(having))}",
+        )
+    return next(iter(having.values()))
+
+
+def complete(shell: Any, event: Any) -> list[str]:
+    """Complete the line of ``%runbook``: its name, an argument's name, a toolbox; never raises."""
+    try:
+        words = event.text_until_cursor.split()
+        if event.text_until_cursor[-1:].isspace():
+            words.append("")
+        before, boxes = words[1:-1], dict(boxes_in(shell.user_ns))
+        last = before[-1] if before else None
+        if last is None:
+            return [tool.name for box in boxes.values() for tool in box if _is_runbook(tool)]
+        if last == "--box":
+            return list(boxes)
+        if last == "--arg":
+            named = [box[before[0]] for box in boxes.values() if before[0] in box]
+            known = named[0].input_schema.get("properties", {}) if named else {}
+            return [f"{name}=" for name in known]
+        return ["--arg", "--as", "--box"]
+    except Exception:  # a completion that fails completes nothing
+        return []
+
+
+def _is_runbook(tool: Tool) -> bool:
+    return "runbook" in tool.carried
+
+
+def register(shell: Any) -> None:
+    """Add the magics and their completion to a session."""
+    shell.register_magics(RunbookMagics)
+    fixed = {"runbook_theme": list(_THEMES), "runbook_static": list(_SWITCH)}
+    for name in _LINE_MAGICS:
+        words = fixed.get(name)
+        shell.set_hook(
+            "complete_command",
+            (lambda _, event: complete(shell, event))
+            if words is None
+            else (lambda _, event, words=words: words),
+            str_key=f"%{name}",
+        )
+
+
+def unregister(shell: Any) -> None:
+    """Take them out again."""
+    known = shell.magics_manager.magics
+    for kind, names in (("line", _LINE_MAGICS), ("cell", _CELL_MAGICS)):
+        for name in names:
+            known[kind].pop(name, None)
+    completers = shell.strdispatchers.get("complete_command")
+    for name in _LINE_MAGICS:
+        getattr(completers, "strs", {}).pop(f"%{name}", None)

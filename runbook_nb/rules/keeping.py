@@ -1,0 +1,137 @@
+"""Keeping a changed rule set: under a new version, since a version says what judged.
+
+Two contents under one name and version cannot be told apart in any answer they stamped, so the
+second is refused wherever both are met.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from runbook_nb._text import visible
+from runbook_nb.errors import LoadError, RuleError
+from runbook_nb.rules.changes import differing, rule_changes
+from runbook_nb.rules.ruleset import RuleSet
+
+_LAST_NUMBER: Final = re.compile(r"(\d+)(?!.*\d)")
+
+#: The endings a rule set is written under, with how.
+_FORMS: Final = {".yaml": "to_yaml", ".yml": "to_yaml", ".json": "to_json"}
+
+
+def next_version(version: str) -> str:
+    """Propose the version after one: its last number is counted up.
+
+    Examples
+    --------
+    >>> next_version("v3"), next_version("2026.09"), next_version("first")
+    ('v4', '2026.10', 'first-2')
+    """
+    found = _LAST_NUMBER.search(version)
+    if found is None:
+        return f"{version}-2"
+    digits = found[1]
+    counted = str(int(digits) + 1).zfill(len(digits))
+    return version[: found.start()] + counted + version[found.end() :]
+
+
+def versioned(rules: RuleSet, version: str) -> RuleSet:
+    """Give the same rules under another version.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules.model import Rule
+    >>> versioned(RuleSet("r", "v1", [Rule({"a": {"eq": 1}}, "x")]), "v2").title
+    'r v2'
+    """
+    parts = (rules.rules, rules.default, rules.unreadable, rules.outside)
+    return RuleSet(rules.name, version, *parts)
+
+
+def has_other_content(rules: RuleSet, other: RuleSet) -> bool:
+    """Say whether two sets have one name and version, and not the same content.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules.model import Rule
+    >>> old, new = (RuleSet("r", "1", [Rule({"a": {"gt": n}}, "x")]) for n in (7, 14))
+    >>> has_other_content(old, new), has_other_content(old, old)
+    (True, False)
+    """
+    alike = (rules.name, rules.version) == (other.name, other.version)
+    return alike and not rules.is_bare and rules != other
+
+
+def check_version(rules: RuleSet, earlier: Iterable[RuleSet]) -> RuleSet:
+    """Give a set that may be kept beside earlier ones.
+
+    Raises
+    ------
+    RuleError
+        ``same_version``: one of them has its name and version, and other content.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules.model import Rule
+    >>> old, new = (RuleSet("r", "v1", [Rule({"a": {"gt": n}}, "x")]) for n in (7, 14))
+    >>> check_version(new, [old])
+    Traceback (most recent call last):
+      ...
+    runbook_nb.errors.RuleError: r v1 is already the version of other content: rule 1 limit raised,
+    7 -> 14; keep the change under another version, 'v2'
+    """
+    for one in earlier:
+        if has_other_content(rules, one):
+            said = "; ".join(c.words for c in differing(rule_changes(one, rules))[:3])
+            raise RuleError(
+                f"{visible(rules.title)} is already the version of other content: "
+                f"{said or 'it is written otherwise'}",
+                where="version",
+                code="same_version",
+                fix=f"keep the change under another version, {next_version(rules.version)!r}",
+            )
+    return rules
+
+
+def save(rules: RuleSet, path: str | os.PathLike[str]) -> Path:
+    """Write a rule set to a ``.yaml``, ``.yml`` or ``.json`` file, whole or not at all.
+
+    Raises
+    ------
+    LoadError
+        The ending is another, or the file that is there holds no rule set.
+    RuleError
+        ``same_version``: the file holds other content under this name and version; or a rule is a
+        function, which no file can hold.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from runbook_nb.rules.model import Rule
+    >>> rules = RuleSet("r", "v1", [Rule({"a": {"gt": 7}}, "x")])
+    >>> with TemporaryDirectory() as folder:
+    ...     RuleSet.load(save(rules, f"{folder}/rules.yaml")) == rules
+    True
+    """
+    target = Path(path)
+    form = _FORMS.get(target.suffix.lower())
+    if form is None:
+        raise LoadError(
+            f"a rule set is not written as {target.suffix or 'a file without an ending'!r}",
+            where=str(target),
+            fix="name it .yaml or .json",
+        )
+    text = str(getattr(rules, form)())
+    if target.exists():
+        check_version(rules, [RuleSet.load(target)])
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target
