@@ -24,20 +24,24 @@ QUIET = {"light": "#57606a", "dark": "#9198a1"}
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line: its name, its role in the palette, and its points (N, microseconds)."""
+    """A line: its name, its role in the palette, and its points (N, microseconds).
+
+    Quiet ones are thin and grey, dotted or dashed.
+    """
 
     name: str
     role: str
     points: tuple[tuple[int, float], ...]
     quiet: bool = False
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A logarithmic axis from one power of ten to another, on so many pixels."""
+    """A logarithmic axis between two exponents of ten, on so many pixels."""
 
-    low: int
-    high: int
+    low: float
+    high: float
     start: float
     length: float
 
@@ -45,15 +49,18 @@ class Axis:
         share = (math.log10(value) - self.low) / (self.high - self.low)
         return self.start + share * self.length
 
-    def ticks(self) -> range:
-        return range(self.low, self.high + 1)
+    def ticks(self) -> list[float]:
+        """Give the powers of ten on it."""
+        powers = range(math.ceil(self.low), math.floor(self.high) + 1)
+        return [10.0**power for power in powers]
 
 
 def axes_of(series: Iterable[Series]) -> tuple[Axis, Axis]:
     points = [point for one in series for point in one.points]
     xs, ys = [math.log10(n) for n, _ in points], [math.log10(us) for _, us in points]
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-    across = Axis(math.floor(min(xs)), math.ceil(max(xs)), LEFT, width)
+    # Across, it begins with the data: below the smallest number of subjects there is nothing.
+    across = Axis(min(xs) - 0.1, max(xs), LEFT, width)
     # Upwards is more, and SVG counts downwards.
     up = Axis(math.floor(min(ys)), math.ceil(max(ys)), HEIGHT - BOTTOM, -height)
     return across, up
@@ -96,14 +103,15 @@ def _text(x: float, y: float, text: str, fill: str, **more: object) -> str:
 
 def _grid(across: Axis, up: Axis, theme: str) -> Iterable[str]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-    for power in up.ticks():
-        y = up.at(10.0**power)
+    yield f'<path d="M{LEFT} {TOP}V{bottom}" stroke="{LINE}" stroke-opacity=".6"/>'
+    for value in up.ticks():
+        y = up.at(value)
         yield f'<path d="M{LEFT} {y:.1f}H{right}" stroke="{LINE}" stroke-opacity=".3"/>'
-        yield _text(LEFT - 8, y + 4, said(10.0**power), QUIET[theme], text_anchor="end")
-    for power in across.ticks():
-        x = across.at(10.0**power)
+        yield _text(LEFT - 8, y + 4, said(value), QUIET[theme], text_anchor="end")
+    for value in across.ticks():
+        x = across.at(value)
         yield f'<path d="M{x:.1f} {TOP}V{bottom}" stroke="{LINE}" stroke-opacity=".3"/>'
-        yield _text(x, bottom + 18, said(10.0**power), QUIET[theme], text_anchor="middle")
+        yield _text(x, bottom + 18, said(value), QUIET[theme], text_anchor="middle")
     middle = (LEFT + right) / 2
     yield _text(middle, HEIGHT - 10, "subjects", QUIET[theme], text_anchor="middle")
     yield _text(LEFT - 50, 20, "microseconds per subject", QUIET[theme])
@@ -113,7 +121,8 @@ def _line(series: Series, across: Axis, up: Axis, theme: str) -> Iterable[str]:
     fill = colour(series, theme)
     places = [(across.at(n), up.at(us)) for n, us in series.points]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    look = 'stroke-dasharray="2 3"' if series.quiet else 'stroke-width="2"'
+    dashes = "7 3" if series.dashed else "2 3"
+    look = f'stroke-dasharray="{dashes}"' if series.quiet else 'stroke-width="2"'
     yield f'<path d="M{path}" fill="none" stroke="{fill}" {look}/>'
     sign = SIGNS[series.role].glyph
     for x, y in places:
@@ -129,7 +138,7 @@ def draw(series: Sequence[Series], *, title: str, theme: str) -> str:
     Parameters
     ----------
     series : sequence of Series
-        Quiet ones are drawn below the others, dotted.
+        Quiet ones are drawn below the others.
     title : str
         Said to who cannot see it.
     theme : {"light", "dark"}
@@ -147,7 +156,7 @@ def draw(series: Sequence[Series], *, title: str, theme: str) -> str:
         fill, x = colour(one, theme), across.at(n)
         parts.append(
             f'<path d="M{x + 7:.1f} {up.at(us):.1f}L{right + 6} {height:.1f}H{right + 12}" '
-            f'fill="none" stroke="{fill}" stroke-opacity=".55"/>'
+            f'fill="none" stroke="{fill}" stroke-opacity="{0.3 if one.quiet else 0.55}"/>'
         )
         weight = {} if one.quiet else {"font_weight": 600}
         parts.append(_text(right + 16, height + 4, one.name, fill, **weight))

@@ -77,6 +77,9 @@ class Plan:
         self.series.append({"name": name, "n": n, "us": microseconds})
 
 
+#: What a figure or a series begins with that is told beside those a goal is about.
+BESIDE = "beside: "
+
 Measured = Callable[[Plan], Iterable[Figure]]
 
 

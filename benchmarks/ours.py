@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from goal import NotMeasured
@@ -115,7 +116,25 @@ def answers(chart: rb.Chart, decider: str = "Posture") -> Callable[[], str]:
 
 def caller(chart: rb.Chart, decider: str = "Posture") -> Callable[[], rb.Envelope]:
     """Give what runs a chart to its envelope: through the bridge and a toolbox, no walk filed."""
-    tool = rb.runbook_as_tool(
+    box = rb.Toolbox([_tool(chart, decider)], artifacts=None)
+    return lambda: box.call_sync("triage")
+
+
+def filing(chart: rb.Chart) -> Callable[[], str]:
+    """Give what runs a chart to the JSON of its envelope and writes its whole walk to a file."""
+    called = caller(chart)
+
+    def answer() -> str:
+        envelope = called()
+        with NamedTemporaryFile() as file:
+            file.write(rb.write_walk(envelope.run.walk))
+        return envelope.to_json()
+
+    return answer
+
+
+def _tool(chart: rb.Chart, decider: str = "Posture") -> Any:
+    return rb.runbook_as_tool(
         name="triage",
         description="Judges rows.",
         procedure=lambda tools: chart,
@@ -123,8 +142,6 @@ def caller(chart: rb.Chart, decider: str = "Posture") -> Callable[[], rb.Envelop
         rules=POSTURE,
         verdicts={"decider": decider, "max_rows": SHOWN},
     )
-    box = rb.Toolbox([tool], artifacts=None)
-    return lambda: box.call_sync("triage")
 
 
 def verify(rows: Rows, envelope: rb.Envelope) -> None:
@@ -163,21 +180,24 @@ def facts_of(run: rb.Run) -> list[tuple[Any, ...]]:
 
 
 _CONDITION = ("key", "op", "threshold", "actual", "result")
+_NONE: dict[str, list[Any]] = {"rules": []}
 
 
-def written_facts(rows: Rows) -> list[tuple[Any, ...]]:
+def written_facts(rows: Rows, *, flat: bool = False) -> list[tuple[Any, ...]]:
     """Give the facts of the walk by hand."""
     facts: list[tuple[Any, ...]] = []
-    for row in written_walk(rows)[1]:
+    for row in written_walk(rows, flat=flat)[1]:
         step = row["id"]
         if row["type"] == "stage":
             facts.append(("stage", step))
         elif row["type"] == "write":
             facts.append(("write", step, row["key"], row["value"]))
+        elif row["type"] == "condition":
+            facts.append(("condition", step, row["rule"], *(row[name] for name in _CONDITION)))
         else:
             facts += [
                 ("condition", step, rule["ruleIndex"], *(said[name] for name in _CONDITION))
-                for rule in row["evidence"]["rules"]
+                for rule in row.get("evidence", _NONE)["rules"]
                 for said in rule["conditions"]
             ]
             facts.append(("decision", step, row["branch"], row["label"]))
@@ -187,6 +207,8 @@ def written_facts(rows: Rows) -> list[tuple[Any, ...]]:
 def same_facts(run: rb.Run, rows: Rows) -> int:
     """Compare a record with the walk by hand, fact by fact; gives how many there are."""
     ours, theirs = facts_of(run), written_facts(rows)
+    if written_facts(rows, flat=True) != theirs:
+        raise AssertionError("the walk by hand says other things in flat rows")
     if ours != theirs:
         for one, other in zip(ours, theirs, strict=False):
             if one != other:
@@ -200,6 +222,7 @@ __all__ = [
     "answers",
     "batch_chart",
     "caller",
+    "filing",
     "judge_frame",
     "posture",
     "row_wise_chart",

@@ -9,12 +9,12 @@ object. ``json.dumps``, ``isinstance(x, dict)`` and shipping to a worker work; `
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import chain
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from runbook_nb.errors import CycleError, FrozenError
 
@@ -22,6 +22,10 @@ from runbook_nb.errors import CycleError, FrozenError
 ATOMS: Final[frozenset[type]] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, date, datetime, time, timedelta, Decimal}
 )
+
+
+#: What a sequence gives.
+Entry_co = TypeVar("Entry_co", covariant=True)
 
 
 def _refuse(self: Any, *_: Any, **__: Any) -> NoReturn:
@@ -214,6 +218,38 @@ def _freeze_container(value: Any, key: str, path: list[int]) -> Any:
 
 #: Exact types whose instances are handed out as they are: nothing in them can be changed.
 KEPT: Final = ATOMS | {FrozenDict, FrozenList, tuple, frozenset}
+
+
+class MadeOnDemand(Sequence[Entry_co], Immutable):
+    """A sequence whose entries are made when looked at: it equals whatever holds the same ones.
+
+    Copies, and what travels to a worker, are the entries in a list, without what makes them.
+
+    Examples
+    --------
+    >>> class Squares(MadeOnDemand[int]):
+    ...     def __len__(self): return 3
+    ...     def __getitem__(self, index): return [0, 1, 4][index]
+    >>> squares = Squares()
+    >>> squares == [0, 1, 4], squares == "014", copy.copy(squares)
+    (True, False, [0, 1, 4])
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(
+            a is b or a == b for a, b in zip(self, other, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (list, (list(self),))
 
 
 def handed_out(value: Any) -> Any:

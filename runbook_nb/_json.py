@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import chain
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._deep import write_json
 from runbook_nb._frozen import FrozenDict, FrozenList
 from runbook_nb._text import duration_text
@@ -109,8 +109,8 @@ def _is_fine(top: Any) -> bool:
         classes = set(map(type, level))
         if not classes <= _CONTAINERS | _SIMPLE:
             return False
-        texts = [value for value in level if value.__class__ is str]
-        numbers = [value for value in level if value.__class__ is int]
+        texts: list[Any] = [*{value for value in level if value.__class__ is str}]
+        numbers = {value for value in level if value.__class__ is int}
         if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
             return False
         if float in classes and not all(
@@ -118,7 +118,7 @@ def _is_fine(top: Any) -> bool:
         ):
             return False
         inner: list[Any] = []
-        for value in level:
+        for value in level if classes & _CONTAINERS else ():
             if isinstance(value, dict):
                 texts += value
                 inner += value.values()

@@ -2,19 +2,30 @@
 
 Base layer. The outermost call runs its coroutine in a fresh thread with a loop of its own and a
 copy of the caller's context; a nested one (a sync stage that calls a sync door) opens another.
-The caller's loop is never patched, and nothing keeps running after the call returns. asyncio is
-imported when the door is first used.
+The caller's loop is never patched, and nothing keeps running after the call returns.
+
+asyncio is imported when a loop is first wanted. A call of which it is known that nothing of the
+caller's runs inside goes without one, step by step, until it says by `loop_at_hand` that it wants
+one; there it goes on as a task like any other.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import sys
 import threading
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import GeneratorType, coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+
+if TYPE_CHECKING:
+    from asyncio import Task
 
 T = TypeVar("T")
+
+#: Flag of a generator that was written to be awaited.
+_ITERABLE_COROUTINE: Final = 0x100
 
 #: The innermost door the present code runs behind.
 _doors: contextvars.ContextVar[_Door | None] = contextvars.ContextVar(
@@ -44,7 +55,61 @@ def on_interrupt(tell: Callable[[], None]) -> Callable[[], None]:
     return door.on_cancel(tell)
 
 
-def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
+    """Say whether something can be awaited, as ``inspect.isawaitable`` does, without inspect.
+
+    Examples
+    --------
+    >>> is_awaitable(breath()), is_awaitable(1)
+    (True, False)
+    """
+    return hasattr(type(value), "__await__") or (
+        isinstance(value, GeneratorType)
+        and value.gi_code.co_flags & _ITERABLE_COROUTINE == _ITERABLE_COROUTINE
+    )
+
+
+def running_task() -> Task[Any] | None:
+    """Give the task that runs this; None where no event loop does."""
+    if not _in_loop():
+        return None
+    from asyncio import current_task
+
+    return current_task()
+
+
+@coroutine
+def breath() -> Generator[None, None, None]:
+    """Let others run, where there are any; what ``asyncio.sleep(0)`` does, without asyncio."""
+    yield
+
+
+@coroutine
+def loop_at_hand() -> Generator[object, None, None]:
+    """See to it that an event loop runs this; awaited before anything that asks for one.
+
+    Examples
+    --------
+    >>> async def works():
+    ...     await loop_at_hand()
+    ...     return running_task() is not None
+    >>> run_sync(works, alone=True)
+    True
+    """
+    door = _doors.get()
+    if door is not None and door.by_hand and not _in_loop():
+        yield _LOOP
+
+
+def _in_loop() -> bool:
+    if "asyncio" not in sys.modules:
+        return False
+    from asyncio import _get_running_loop  # waits for another thread that is importing it
+
+    return _get_running_loop() is not None
+
+
+def run_sync(start: Callable[[], Coroutine[Any, Any, T]], *, alone: bool = False) -> T:
     """Run a coroutine to its end and give its result.
 
     An interrupt from the keyboard cancels the coroutine, waits until it has ended, and then
@@ -54,6 +119,9 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     ----------
     start : callable
         Makes the coroutine. It is called inside the new thread.
+    alone : bool
+        Whether nothing of the caller's runs inside, which might ask for the running loop: then
+        there is one only from the first `loop_at_hand` on.
 
     Examples
     --------
@@ -62,14 +130,10 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     >>> run_sync(answer)
     42
     """
-    door = _Door(start)
+    door = _Door(start, by_hand=alone)
     # An outer door that is pressed for an end passes it on to those inside.
     forget = on_interrupt(door.cancel)
-    context = contextvars.copy_context()
-    context.run(_doors.set, door)
-    thread = threading.Thread(
-        target=context.run, args=(door.run,), name="runbook_nb-sync", daemon=True
-    )
+    thread = threading.Thread(target=door.run, name="runbook_nb-sync", daemon=True)
     interrupt = _wait(door, thread)
     forget()
     if interrupt is not None:
@@ -107,37 +171,63 @@ def _wait(door: _Door, thread: threading.Thread) -> KeyboardInterrupt | None:
 
 
 class _Door:
-    """One call through the door: its loop, its task, what came out."""
+    """One call through the door: its context, its loop, its task, what came out."""
 
-    def __init__(self, start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    def __init__(self, start: Callable[[], Coroutine[Any, Any, Any]], *, by_hand: bool) -> None:
         self._start = start
+        #: Whether it goes without a loop as long as none is asked for.
+        self.by_hand = by_hand
+        self._context = contextvars.copy_context()
+        self._context.run(_doors.set, self)
         self._loop: Any = None
         self._task: Any = None
-        self._ready = threading.Event()
+        self._lock = threading.Lock()
+        self._pressed = False
         self.done = threading.Event()
         self._told: dict[object, Callable[[], None]] = {}
         self.result: Any = None
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        import asyncio
-
         try:
-            with asyncio.Runner() as runner:
-                self._loop = runner.get_loop()
-                self.result = runner.run(self._main())
+            rest: Coroutine[Any, Any, Any] | None = None
+            if self.by_hand:
+                rest = self._context.run(self._step_by_step)
+            if rest is not None or not self.by_hand:
+                self._run_in_loop(rest)
         except BaseException as error:  # handed over to the caller's thread, whatever it is
             self.error = error
         finally:
-            self._ready.set()
             self.done.set()
 
-    async def _main(self) -> Any:
+    def _step_by_step(self) -> Coroutine[Any, Any, Any] | None:
+        """Go on until a loop is wanted; give what is left then."""
+        begun = self._start()
+        try:
+            # While it only lets others run, and nobody presses for an end, there are no others.
+            while begun.send(None) is None and not self._pressed:
+                pass
+        except StopIteration as done:
+            self.result = done.value
+            return None
+        return begun
+
+    def _run_in_loop(self, rest: Coroutine[Any, Any, Any] | None) -> None:
         import asyncio
 
-        self._task = asyncio.current_task()
-        self._ready.set()
-        return await self._start()
+        with asyncio.Runner() as runner:
+            self._loop = runner.get_loop()
+            self.result = runner.run(self._main(rest), context=self._context)
+
+    async def _main(self, rest: Coroutine[Any, Any, Any] | None) -> Any:
+        import asyncio
+
+        with self._lock:
+            self._task = asyncio.current_task()
+            pressed = self._pressed
+        if pressed:  # before there was a task to cancel
+            self._task.cancel()
+        return await (self._start() if rest is None else _Rest(rest))
 
     def on_cancel(self, tell: Callable[[], None]) -> Callable[[], None]:
         key = object()
@@ -149,9 +239,25 @@ class _Door:
         return forget
 
     def cancel(self) -> None:
-        self._ready.wait(5)
+        with self._lock:
+            self._pressed = True
+            task = self._task
         for tell in list(self._told.values()):
             tell()
-        if self._task is not None and not self._task.done():
+        if task is not None and not task.done():
             with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
-                self._loop.call_soon_threadsafe(self._task.cancel)
+                self._loop.call_soon_threadsafe(task.cancel)
+
+
+class _Rest:
+    """What is left of a coroutine that was begun by hand."""
+
+    def __init__(self, begun: Coroutine[Any, Any, Any]) -> None:
+        self._begun = begun
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._begun.__await__()
+
+
+#: What a coroutine yields that wants a loop.
+_LOOP: Final = object()

@@ -11,8 +11,9 @@ data apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
+
+from runbook_nb._dataclass import dataclass, field
 
 #: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; then come outcomes
 #: that are not verdicts, results of asking (``yes`` … ``unreadable``), states of a step, and at

@@ -9,8 +9,9 @@ never turned into an empty slot, a failed branch or a success.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from runbook_nb._dataclass import dataclass
 
 #: How many links of a cause chain an error description follows.
 MAX_CAUSES = 3

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from runbook_nb._dataclass import dataclass, fields, replace
 from runbook_nb._ids import IdSource, SeededIds, random_id
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import DefinitionError, UnknownSetting

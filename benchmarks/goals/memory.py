@@ -190,6 +190,8 @@ def tracked_objects(plan: Plan) -> Iterator[Figure]:
     _, objects, turns = left_by(lambda: task.written_walk(rows))
     yield Figure("by hand, objects per subject", objects / n, "objects")
     yield Figure("by hand, gen-2 collections", turns, "collections")
+    flat = left_by(lambda: task.written_walk(rows, flat=True))[1]
+    yield Figure("by hand in flat rows, objects per subject", flat / n, "objects")
     for name, chart in kinds.items():
         chart.run_sync()
         _, objects, turns = left_by(chart.run_sync)

@@ -1,27 +1,36 @@
 """Against others doing the same task: goals 9 to 11.
 
 Every peer runs in a process of its own, kept for all rounds; in each round ours and every peer have
-a turn. Peers do things this task does not ask for; what each is with and without its recording is
-said in its file under ``peers/``.
+a turn, in an order that rotates. A turn is as many runs as add up to ``LEAST`` seconds and gives
+their mean, for ours as for the others: a run of ours takes milliseconds after a second in which
+others had the machine, and alone would be little but the cold and the noise of it.
+
+Held to a gate is each peer's way of running one procedure per row with every stage a step of its
+own, mapped over the rows by its own means. Other ways its users go, quicker ones too, are told
+beside them. Peers do things this task does not ask for; what each is with and without its recording
+is said in its file under ``peers/``.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import truediv
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import ours
 import task
-from goal import Figure, NotMeasured, Plan, goal
+from goal import BESIDE, Figure, NotMeasured, Plan, goal
 from measure import HERE, growth
 
 #: Another interpreter for the peers, and where footprintjs is installed.
@@ -31,8 +40,11 @@ NODE_MODULES = Path(
         "RUNBOOK_NB_NODE_MODULES", HERE.parent / "tests" / "browser" / "viewer" / "node_modules"
     )
 )
-#: Longest that one turn of a peer may take at the largest size, as foreseen from the size before.
-LONGEST = 40.0
+#: Longest that one turn may take, as foreseen from the size before: of those held to a gate, and of
+#: those told beside.
+LONGEST, LONGEST_BESIDE = 40.0, 10.0
+#: Shortest that a turn may take, in seconds.
+LEAST = 0.3
 
 WITHOUT = {
     "burr_peer": ("no tracker",),
@@ -44,12 +56,51 @@ WITH = {
     "burr_peer": ("tracker", "sqlite"),
     "langgraph_peer": ("saver in memory", "saver in memory, async"),
 }
-#: Told beside them, and held to nothing.
-BESIDE = {
+#: Told beside them, and held to nothing: other ways of theirs, and columns.
+MORE = {
+    "burr_peer": ("no tracker, one's own loop",),
+    "pydantic_peer": ("no walk, one's own loop",),
+    "langgraph_peer": ("no saver, async", "no saver, batch of the subject's graph"),
+    "hamilton_peer": ("no hook, threads", "no hook, one's own loop", "columns"),
     "numpy_columns": ("verdicts", "evidence columns"),
     "polars_columns": ("verdicts", "evidence columns"),
 }
-BESIDE_WITH = {"pydantic_peer": ("walk kept by hand",), "hamilton_peer": ("hook per node",)}
+MORE_WITH = {
+    "burr_peer": ("states in memory",),
+    "pydantic_peer": ("walk kept by hand",),
+    "hamilton_peer": ("hook per node",),
+}
+#: Ways in which columns are judged and nothing is run per row: held beside ours as columns.
+AS_COLUMNS = {
+    ("hamilton_peer", "columns"),
+    ("numpy_columns", "verdicts"),
+    ("numpy_columns", "evidence columns"),
+    ("polars_columns", "verdicts"),
+    ("polars_columns", "evidence columns"),
+}
+Modes = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one mode of a peer took at one size.
+
+    Attributes
+    ----------
+    name, mode, said : str
+        Which, and how it is written.
+    n : int
+    seconds : float
+    over : mapping of str to float
+        How many times as long as ours, in the same rounds, for each way of ours.
+    """
+
+    name: str
+    mode: str
+    said: str
+    n: int
+    seconds: float
+    over: Mapping[str, float]
 
 
 class Peer:
@@ -89,10 +140,10 @@ class Peer:
         told: dict[str, Any] = json.loads(line)
         return told
 
-    def run(self, mode: str, n: int) -> float:
-        """Do the task once; gives seconds."""
+    def run(self, mode: str, n: int, least: float) -> float:
+        """Have a turn at the task; gives seconds of a run."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{mode} {n}\n")
+        self.process.stdin.write(f"{mode} {n} {least}\n")
         self.process.stdin.flush()
         said = self._hear()
         if "wrong" in said:
@@ -111,74 +162,88 @@ class Peer:
 
 
 def compared(
-    plan: Plan, wanted: Mapping[str, tuple[str, ...]], sizes: Mapping[int, int]
-) -> Iterator[tuple[str, str, int, float, dict[str, float]]]:
-    """Run peers beside ours; gives name, mode, N, seconds, and the ratios of ours to it."""
+    plan: Plan,
+    held: Modes,
+    sizes: Mapping[int, int],
+    *,
+    beside: Modes = MappingProxyType({}),
+    filed: bool = False,
+) -> Iterator[Turn]:
+    """Run peers, held to a gate and told beside, in rounds with ours: so many at each size."""
+    wanted = {
+        (name, mode): mark
+        for modes, mark in ((held, ""), (beside, BESIDE))
+        for name in modes
+        for mode in modes[name]
+    }
     peers: dict[str, Peer] = {}
     missing: dict[str, str] = {}
-    for name in wanted:
+    for name in dict.fromkeys(name for name, _ in wanted):
         try:
             peers[name] = Peer(name)
         except NotMeasured as why:
             missing[name] = str(why)
-    for name, why in missing.items():
-        print(f"not run: {name}: {why}", file=sys.stderr)
+    absent = "; ".join(f"{name}: {why}" for name, why in missing.items())
+    if absent:
+        print(f"not run: {absent}", file=sys.stderr)
     if not peers:
-        raise NotMeasured("; ".join(f"{name}: {why}" for name, why in missing.items()))
+        raise NotMeasured(absent)
     seen: dict[tuple[str, str], list[tuple[int, float]]] = {}
     try:
         for n, rounds in sizes.items():
-            yield from _at(plan, peers, wanted, n=n, rounds=rounds, seen=seen)
+            mine = works(n, filed=filed)
+            keys = [
+                key
+                for key, mark in wanted.items()
+                if key[0] in peers
+                and _foreseen(seen.get(key, []), n) < (LONGEST_BESIDE if mark else LONGEST)
+            ]
+            times = _in_rounds(plan, peers, mine, keys, n=n, rounds=rounds)
+            for name, mode in keys:
+                taken = times[name, mode]
+                seconds = statistics.median(taken)
+                seen.setdefault((name, mode), []).append((n, seconds))
+                over = {kind: statistics.median(map(truediv, taken, times[kind])) for kind in mine}
+                said = f"{wanted[name, mode]}{peers[name].version}, {mode}"
+                plan.note(said, n, seconds / n * 1e6)
+                yield Turn(name, mode, said, n, seconds, over)
+            for kind in mine:
+                plan.note(kind, n, statistics.median(times[kind]) / n * 1e6)
     finally:
         for peer in peers.values():
             peer.close()
-    if missing:
-        raise NotMeasured("; ".join(f"{name}: {why}" for name, why in missing.items()))
+    if absent:
+        raise NotMeasured(absent)
 
 
-def _at(
+def _in_rounds(
     plan: Plan,
     peers: Mapping[str, Peer],
-    wanted: Mapping[str, tuple[str, ...]],
+    mine: Mapping[str, Callable[[], Any]],
+    others: Sequence[tuple[str, str]],
     *,
     n: int,
     rounds: int,
-    seen: dict[tuple[str, str], list[tuple[int, float]]],
-) -> Iterator[tuple[str, str, int, float, dict[str, float]]]:
-    mine = works(n)
-    turns = {
-        (name, mode): peer
-        for name, peer in peers.items()
-        for mode in wanted[name]
-        if _foreseen(seen.get((name, mode), []), n) < LONGEST
-    }
-    times: dict[Any, list[float]] = {key: [] for key in [*turns, *mine]}
-    for work in mine.values():
-        work()
-    for turn in range(-1, plan.rounds(rounds)):
-        for name, work in mine.items():
-            taken = interleaved_once(work)
-            if turn >= 0:
-                times[name].append(taken)
-        for (name, mode), peer in turns.items():
-            if turn < 0 and (n > 1_000 or rounds == 1):
-                continue  # warm from the size before
-            taken = peer.run(mode, n)
-            if turn >= 0:
-                times[name, mode].append(taken)
-    for (name, mode), peer in turns.items():
-        seconds = statistics.median(times[name, mode])
-        seen.setdefault((name, mode), []).append((n, seconds))
-        plan.note(f"{peer.version}, {mode}", n, seconds / n * 1e6)
-        ratios = {
-            kind: statistics.median(
-                one / other for one, other in zip(times[kind], times[name, mode], strict=True)
-            )
-            for kind in mine
-        }
-        yield peer.version, mode, n, seconds, ratios
-    for kind in mine:
-        plan.note(kind, n, statistics.median(times[kind]) / n * 1e6)
+) -> dict[Any, list[float]]:
+    """Give everybody a turn in every round; gives seconds of a run, turn by turn."""
+    least = 0.0 if plan.quick else LEAST
+
+    def turn_of(key: Any) -> float:
+        if key in mine:
+            return mean_of(mine[key], least)
+        name, mode = key
+        return peers[name].run(mode, n, least)
+
+    keys: list[Any] = [*mine, *others]
+    if n <= 1_000:  # at a larger size all are warm from the one before
+        for key in keys:
+            turn_of(key)
+    times: dict[Any, list[float]] = {key: [] for key in keys}
+    for turn in range(plan.rounds(rounds)):
+        first = turn % len(keys)
+        for key in keys[first:] + keys[:first]:
+            times[key].append(turn_of(key))
+    return times
 
 
 def _foreseen(before: list[tuple[int, float]], n: int) -> float:
@@ -192,66 +257,73 @@ def _foreseen(before: list[tuple[int, float]], n: int) -> float:
     return seconds * (n / size) ** power
 
 
-def interleaved_once(work: Any) -> float:
-    import gc
+def mean_of(work: Callable[[], Any], least: float) -> float:
+    """Have a turn at our own work; gives seconds of a run."""
+    taken: list[float] = []
+    while sum(taken) < least or not taken:
+        gc.collect()
+        start = perf_counter()
+        made = work()
+        taken.append(perf_counter() - start)
+        del made
+    return sum(taken) / len(taken)
 
-    gc.collect()
-    start = perf_counter()
-    made = work()
-    taken = perf_counter() - start
-    del made
-    return taken
 
-
-def works(n: int) -> dict[str, Any]:
+def works(n: int, *, filed: bool = False) -> dict[str, Callable[[], Any]]:
+    """Give our ways of doing the task; ``filed``: the whole walk written to a file as well."""
     rows = task.rows_of(n)
-    found = {"row-wise": ours.answers(ours.row_wise_chart(rows))}
-    with suppress(NotMeasured):
-        found["batch, rows in"] = ours.answers(ours.batch_chart(rows, n))
+    chart = ours.row_wise_chart(rows)
+    found: dict[str, Callable[[], Any]] = {"row-wise": ours.answers(chart)}
+    if filed:
+        found["row-wise, walk in a file"] = ours.filing(chart)
+    found["batch, rows in"] = ours.answers(ours.batch_chart(rows, n))
     return found
 
 
-def over(value: float) -> float:
-    """Give how many times as long the other takes."""
-    return 1 / value
+def told(turn: Turn, *kinds: str) -> Iterator[Figure]:
+    """Tell what a mode of a peer took, and how ours compared; held to nothing."""
+    yield Figure(turn.said, turn.seconds / turn.n * 1e6, "us/subject")
+    for kind in kinds:
+        yield Figure(f"ours {kind}, times as fast as that", turn.over[kind], "x")
 
 
 @goal(9, "a recorded triage, N = 1,000", "footprintjs, full recording", peers=True)
 def against_footprintjs(plan: Plan) -> Iterator[Figure]:
     wanted = {"footprintjs": ("full recording", "no recorder")}
-    sizes = {50: 9, plan.size(1_000): 5}
-    for version, mode, n, seconds, ratios in compared(plan, wanted, sizes):
-        yield Figure(f"{version}, {mode}, N = {n:,}", seconds / n * 1e6, "us/subject")
-        held = n == 1_000 and mode == "full recording"
-        for kind, gate, stretch in (("row-wise", 150, 800), ("batch, rows in", 1_500, 6_000)):
-            if kind in ratios:
-                bounds = (gate, stretch) if held else (None, None)
-                label = f"{kind}, times as fast, N = {n:,}"
-                yield Figure(label, over(ratios[kind]), "x", *bounds, at_least=True)
-    if "batch, rows in" not in works(1):
-        raise NotMeasured("batch: the builder has no add_judge_each yet")
+    n = plan.size(1_000)
+    for turn in compared(plan, wanted, {50: 9, n: 5}):
+        if turn.n != n:
+            continue
+        if turn.mode == "full recording":
+            for kind, gate, stretch in (("row-wise", 150, 800), ("batch, rows in", 1_500, 6_000)):
+                label = f"ours {kind}, times as fast"
+                yield Figure(label, turn.over[kind], "x", gate, stretch, at_least=True)
+        yield from told(turn, "row-wise", "batch, rows in")
 
 
 def _fastest(
-    plan: Plan, wanted: dict[str, Any], beside: dict[str, Any], gate: float, stretch: float
+    plan: Plan, held: Modes, beside: Modes, gate: float, stretch: float, *, filed: bool = False
 ) -> Iterator[Figure]:
-    sizes = {50: 7, plan.size(1_000): 5, plan.size(10_000): 1}
-    held: list[float] = []
-    for version, mode, n, seconds, ratios in compared(plan, {**wanted, **beside}, sizes):
-        yield Figure(f"{version}, {mode}, N = {n:,}", seconds / n * 1e6, "us/subject")
-        peer = next((name for name, modes in wanted.items() if mode in modes), None)
-        if n == plan.size(1_000) and peer is not None:
-            held.append(over(ratios["row-wise"]))
-            yield Figure(f"row-wise against it, times as fast, N = {n:,}", held[-1], "x")
-    label = "row-wise against the fastest of them, times as fast, N = 1,000"
-    yield Figure(label, min(held), "x", gate, stretch, at_least=True)
+    n = plan.size(1_000)
+    sizes = {50: 7, n: 5, plan.size(10_000): 1}
+    turns = [t for t in compared(plan, held, sizes, beside=beside, filed=filed) if t.n == n]
+    fastest = min(
+        (turn for turn in turns if turn.mode in held.get(turn.name, ())),
+        key=lambda turn: turn.over["row-wise"],
+    )
+    label = f"ours row-wise, times as fast as {fastest.said}"
+    yield Figure(label, fastest.over["row-wise"], "x", gate, stretch, at_least=True)
+    rows = ("row-wise", "row-wise, walk in a file") if filed else ("row-wise",)
+    for turn in turns:
+        as_columns = (turn.name, turn.mode) in AS_COLUMNS
+        yield from told(turn, *(("batch, rows in",) if as_columns else rows))
 
 
 @goal(10, "against each Python peer without its recording", "the fastest of them", peers=True)
 def against_bare_peers(plan: Plan) -> Iterator[Figure]:
-    yield from _fastest(plan, WITHOUT, BESIDE, 20, 100)
+    yield from _fastest(plan, WITHOUT, MORE, 20, 100)
 
 
 @goal(11, "against peers with their recording", "the fastest of them", peers=True)
 def against_recording_peers(plan: Plan) -> Iterator[Figure]:
-    yield from _fastest(plan, WITH, BESIDE_WITH, 200, 1_000)
+    yield from _fastest(plan, WITH, MORE_WITH, 200, 1_000, filed=True)

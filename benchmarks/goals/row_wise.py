@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import ours
 import task
 from goal import Figure, Plan, goal
-from measure import calls_of, each, growth, interleaved, median, ratio, slope_ratio
+from measure import Times, calls_of, each, growth, interleaved, median, ratio, slope_ratio
 
 MORE = 8  # stages or conditions between the two charts whose difference is one of them
 
@@ -36,6 +36,7 @@ def _compared(plan: Plan, n: int, rounds: int, *, off: bool = False) -> dict[str
         "bare loop": lambda: task.bare_loop(rows),
         "bare + evidence": lambda: task.with_evidence(rows),
         "written walk": lambda: task.written_walk(rows),
+        "written walk, flat": lambda: task.written_walk(rows, flat=True),
         "row-wise": ours.answers(chart),
         "row-wise, chart alone": chart.run_sync,
     }
@@ -47,7 +48,17 @@ def _compared(plan: Plan, n: int, rounds: int, *, off: bool = False) -> dict[str
     return times
 
 
-@goal(1, "row-wise chart, full walk and evidence, N = 1,000", "walk written by hand")
+def _told(times: Times, n: int) -> Iterator[Figure]:
+    """Tell what holds nothing to a gate: the chart alone, the flat walk by hand, microseconds."""
+    yield Figure("chart alone", ratio(times, "row-wise, chart alone", "written walk"))
+    flat = ratio(times, "row-wise", "written walk, flat")
+    yield Figure("to the envelope, of the walk by hand in flat rows", flat)
+    yield Figure("to the envelope", each(times["row-wise"], n), "us/subject")
+    yield Figure("walk by hand", each(times["written walk"], n), "us/subject")
+    yield Figure("walk by hand in flat rows", each(times["written walk, flat"], n), "us/subject")
+
+
+@goal(1, "row-wise chart, N = 1,000: full walk and evidence", "walk written by hand")
 def row_wise_thousand(plan: Plan) -> Iterator[Figure]:
     yield from _seen_to_be_right()
     n = 1_000
@@ -57,22 +68,20 @@ def row_wise_thousand(plan: Plan) -> Iterator[Figure]:
     yield Figure("calls per subject", calls_of(chart.run_sync) / n, "calls", 150, 60)
     times = _compared(plan, n, plan.rounds(15))
     yield Figure("to the envelope", ratio(times, "row-wise", "written walk"), "x", 2.5, 0.6)
-    yield Figure("chart alone", ratio(times, "row-wise, chart alone", "written walk"))
-    yield Figure("to the envelope", each(times["row-wise"], n), "us/subject")
+    yield from _told(times, n)
 
 
-@goal(2, "the same, N = 100,000", "walk written by hand, collector on / off")
+@goal(2, "row-wise chart, N = 100,000", "walk written by hand, collector on / off")
 def row_wise_hundred_thousand(plan: Plan) -> Iterator[Figure]:
     n = plan.size(100_000)
     times = _compared(plan, n, plan.rounds(5), off=True)
     yield Figure("to the envelope", ratio(times, "row-wise", "written walk"), "x", 0.6, 0.12)
     off = "written walk, collector off"
     yield Figure("to the envelope, collector off", ratio(times, "row-wise", off), "x", 2, 0.4)
-    yield Figure("chart alone", ratio(times, "row-wise, chart alone", "written walk"))
-    yield Figure("to the envelope", each(times["row-wise"], n), "us/subject")
+    yield from _told(times, n)
 
 
-@goal(3, "the same, N = 10,000", "bare loop and evidence tuples")
+@goal(3, "row-wise chart, N = 10,000", "bare loop and evidence tuples")
 def row_wise_ten_thousand(plan: Plan) -> Iterator[Figure]:
     n = plan.size(10_000)
     times = _compared(plan, n, plan.rounds(15))

@@ -1,28 +1,33 @@
 """Burr: a state machine per subject (load, decide, a verdict), mapped over the rows.
 
-Without recording: the user's evidence stays in the state and nothing else is kept. With the local
-tracker: every step's state before and after, as files, three per subject. With the SQLite
-persister: the state after every step, a row each. The rules and their evidence are the user's.
+Mapped as its documentation has it, by a ``MapStates`` whose action is a graph: every subject is an
+application of its own, run in Burr's pool of threads. A child is given its row, not the whole state
+of its parent, which every child would carry and write down.
+
+Without recording: the user's evidence is in the state and nothing else is kept. With: the local
+tracker keeps every step's state before and after in files, three per subject; the SQLite persister
+the state after every step, a row each; the persister in memory the same in a dict. Beside: the
+user's own loop over applications, which no action of Burr's knows of. The rules and their evidence
+are the user's.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from burr.core import ApplicationBuilder, ApplicationContext, GraphBuilder, State, action, expr
+from burr.core import ApplicationBuilder, ApplicationContext, GraphBuilder, State, action, when
 from burr.core.parallelism import MapStates, RunnableGraph
-from burr.core.persistence import SQLitePersister
+from burr.core.persistence import InMemoryPersister, SQLitePersister
 from burr.tracking import LocalTrackingClient
 
-from peers.rules import judge
+from peers.rules import WORDS, Row, Rows, judge
 
 VERSION = f"burr {version('apache-burr')}"
-WORDS = ("declined", "unprotected", "protected")
 
 
 @action(reads=["item"], writes=["subject", "age_days", "age_known"])
@@ -49,26 +54,29 @@ GRAPH = (
     .with_actions(load=load, decide=decide, **{word: _verdict(word) for word in WORDS})
     .with_transitions(
         ("load", "decide"),
-        *(("decide", word, expr(f"word == '{word}'")) for word in WORDS),
+        *(("decide", word, when(word=word)) for word in WORDS),
     )
     .build()
 )
+SUBJECT = RunnableGraph(graph=GRAPH, entrypoint="load", halt_after=list(WORDS))
+
+
+def row_of(state: State) -> Row:
+    return {"subject": state["subject"], "verdict": state["verdict"]}
 
 
 class Each(MapStates):
     def action(self, state: State, inputs: dict[str, Any]) -> RunnableGraph:
-        return RunnableGraph(graph=GRAPH, entrypoint="load", halt_after=list(WORDS))
+        return SUBJECT
 
     def states(
         self, state: State, context: ApplicationContext, inputs: dict[str, Any]
     ) -> Generator[State, None, None]:
         for item in state["rows"]:
-            # A state of its own: as the documentation has it, every child carries all rows.
             yield State({"item": item})
 
     def reduce(self, state: State, states: Generator[State, None, None]) -> State:
-        verdicts = [{"subject": s["subject"], "verdict": s["verdict"]} for s in states]
-        return state.update(verdicts=verdicts)
+        return state.update(verdicts=[row_of(one) for one in states])
 
     @property
     def reads(self) -> list[str]:
@@ -79,21 +87,26 @@ class Each(MapStates):
         return ["verdicts"]
 
 
-def _run(rows: list[dict[str, Any]], more: Any = None) -> list[dict[str, Any]]:
-    builder = (
-        ApplicationBuilder()
-        .with_actions(each=Each())
-        .with_transitions()
-        .with_state(rows=rows)
-        .with_entrypoint("each")
-    )
-    if more is not None:
-        builder = more(builder)
-    _, _, state = builder.build().run(halt_after=["each"])
+WHOLE = GraphBuilder().with_actions(each=Each()).with_transitions().build()
+Builder = Callable[[ApplicationBuilder], ApplicationBuilder]
+
+
+def _run(rows: Rows, more: Builder = lambda builder: builder) -> Rows:
+    builder = ApplicationBuilder().with_graph(WHOLE).with_state(rows=rows).with_entrypoint("each")
+    _, _, state = more(builder).build().run(halt_after=["each"])
     return state["verdicts"]
 
 
-def _tracked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _looped(rows: Rows) -> Rows:
+    verdicts = []
+    for item in rows:
+        builder = ApplicationBuilder().with_graph(GRAPH).with_entrypoint("load")
+        _, _, state = builder.with_state(item=item).build().run(halt_after=list(WORDS))
+        verdicts.append(row_of(state))
+    return verdicts
+
+
+def _tracked(rows: Rows) -> Rows:
     folder = tempfile.mkdtemp()
     try:
         return _run(rows, lambda b: b.with_tracker(LocalTrackingClient("triage", folder)))
@@ -101,18 +114,27 @@ def _tracked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         shutil.rmtree(folder)
 
 
-def _persisted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _saved(rows: Rows, saver: Any) -> Rows:
+    return _run(rows, lambda b: b.with_state_persister(saver).with_identifiers(app_id="triage"))
+
+
+def _persisted(rows: Rows) -> Rows:
     folder = tempfile.mkdtemp()
     path = str(Path(folder) / "state.db")
-    persister = SQLitePersister(path, connect_kwargs={"check_same_thread": False})
+    # Every child has a connection of its own; on a busy machine the lock is long in coming.
+    patient = {"check_same_thread": False, "timeout": 60}
+    persister = SQLitePersister(path, connect_kwargs=patient)
     persister.initialize()
     try:
-        return _run(
-            rows,
-            lambda b: b.with_state_persister(persister).with_identifiers(app_id="triage"),
-        )
+        return _saved(rows, persister)
     finally:
         shutil.rmtree(folder)
 
 
-MODES = {"no tracker": _run, "tracker": _tracked, "sqlite": _persisted}
+MODES = {
+    "no tracker": _run,
+    "no tracker, one's own loop": _looped,
+    "tracker": _tracked,
+    "sqlite": _persisted,
+    "states in memory": lambda rows: _saved(rows, InMemoryPersister()),
+}

@@ -54,33 +54,33 @@ const word = (verdict) => (scope) => {
   scope.verdict = verdict;
 };
 
-const subject = () =>
-  flowChart(
-    "Load",
-    (scope) => {
-      const { item } = scope.$getArgs();
-      scope.subject = item.subject;
-      scope.age_days = item.age_days;
-      scope.age_known = item.age_known;
-    },
-    "load",
+// Built once and given to every branch, as a chart has no memory of a run.
+const SUBJECT = flowChart(
+  "Load",
+  (scope) => {
+    const { item } = scope.$getArgs();
+    scope.subject = item.subject;
+    scope.age_days = item.age_days;
+    scope.age_known = item.age_known;
+  },
+  "load",
+)
+  .addDeciderFunction(
+    "Posture",
+    (scope) => decide(scope, RULES, { branch: "protected", label: MEANINGS.protected }),
+    "posture",
   )
-    .addDeciderFunction(
-      "Posture",
-      (scope) => decide(scope, RULES, { branch: "protected", label: MEANINGS.protected }),
-      "posture",
-    )
-    .addFunctionBranch("protected", "protected", word("protected"))
-    .addFunctionBranch("unprotected", "unprotected", word("unprotected"))
-    .addFunctionBranch("declined", "declined", word("declined"))
-    .end()
-    .build();
+  .addFunctionBranch("protected", "protected", word("protected"))
+  .addFunctionBranch("unprotected", "unprotected", word("unprotected"))
+  .addFunctionBranch("declined", "declined", word("declined"))
+  .end()
+  .build();
 
 function chartOf(rows, collected) {
   return flowChart("Inventory", (scope) => void (scope.subjects = rows.length), "inventory")
     .addParallelForEach("Each", "each", {
       items: () => rows,
-      branch: () => subject(),
+      branch: () => SUBJECT,
       maxBranches: rows.length,
       into: "results",
     })
@@ -130,19 +130,22 @@ say({ version: `footprintjs ${version}, node ${process.version}`, modes: Object.
       imported: performance.now() - started });
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const at = line.lastIndexOf(" ");
-  const mode = line.slice(0, at);
-  const rows = rowsOf(Number(line.slice(at + 1)));
-  globalThis.gc?.();
-  const start = performance.now();
-  const [verdicts] = await run(rows, MODES[mode]);
-  envelope(verdicts);
-  const seconds = (performance.now() - start) / 1000;
-  const found = new Map(verdicts.map((row) => [row.subject, row.verdict]));
-  const right = verdicts.length === rows.length && rows.every((row) => found.get(row.subject) === expected(row));
-  if (!right) {
-    say({ wrong: `${verdicts.length} verdicts of ${rows.length}` });
-    process.exit(0);
+  const [, mode, n, least] = line.match(/^(.*) (\S+) (\S+)$/);
+  const rows = rowsOf(Number(n));
+  let [sum, times] = [0, 0];
+  while (times === 0 || sum < Number(least)) {
+    globalThis.gc?.();
+    const start = performance.now();
+    const [verdicts] = await run(rows, MODES[mode]);
+    envelope(verdicts);
+    sum += (performance.now() - start) / 1000;
+    times += 1;
+    const found = new Map(verdicts.map((row) => [row.subject, row.verdict]));
+    const right = rows.every((row) => found.get(row.subject) === expected(row));
+    if (verdicts.length !== rows.length || !right) {
+      say({ wrong: `${verdicts.length} verdicts of ${rows.length}` });
+      process.exit(0);
+    }
   }
-  say({ seconds });
+  say({ seconds: sum / times });
 }

@@ -2,7 +2,9 @@
 
 Without recording: no checkpointer; the user's evidence is in the state. With the saver in memory: a
 checkpoint and its writes per step of every subgraph, through ``invoke`` and, with stages that are
-coroutines, through ``ainvoke``. The rules and their evidence are the user's.
+coroutines, through ``ainvoke``; each run is a thread of its own, forgotten afterwards. Beside: the
+subject's graph called with all rows by ``batch``, and coroutines. The rules and their evidence are
+the user's.
 """
 
 from __future__ import annotations
@@ -16,11 +18,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from peers.rules import judge
+from peers.rules import WORDS, Row, Rows, judge
 
 VERSION = f"langgraph {version('langgraph')}"
-WORDS = ("declined", "unprotected", "protected")
-Row = dict[str, Any]
+AT_ONCE = {"max_concurrency": 16}
 
 
 class Subject(TypedDict, total=False):
@@ -29,20 +30,20 @@ class Subject(TypedDict, total=False):
     age_days: int
     age_known: bool
     word: str
-    evidence: list[Row]
-    verdicts: Annotated[list[Row], operator.add]
+    evidence: Rows
+    verdicts: Annotated[Rows, operator.add]
 
 
 class Whole(TypedDict, total=False):
-    rows: list[Row]
-    verdicts: Annotated[list[Row], operator.add]
+    rows: Rows
+    verdicts: Annotated[Rows, operator.add]
 
 
 class Verdicts(TypedDict):
-    verdicts: Annotated[list[Row], operator.add]
+    verdicts: Annotated[Rows, operator.add]
 
 
-def _subgraph(waiting: bool) -> Any:
+def _subject(waiting: bool) -> Any:
     def load(state: Subject) -> Subject:
         return state["item"]  # type: ignore[return-value]
 
@@ -77,26 +78,43 @@ def _subgraph(waiting: bool) -> Any:
     return graph.compile()
 
 
-def _whole(waiting: bool, saver: bool) -> Any:
+def _whole(subject: Any, saver: Any = None) -> Any:
     graph = StateGraph(Whole)
-    graph.add_node("each", _subgraph(waiting))
+    graph.add_node("each", subject)
     graph.add_conditional_edges(
         START, lambda state: [Send("each", {"item": row}) for row in state["rows"]], ["each"]
     )
     graph.add_edge("each", END)
-    return graph.compile(checkpointer=InMemorySaver() if saver else None)
+    return graph.compile(checkpointer=saver)
 
 
-def _run(rows: list[Row], *, saver: bool, waiting: bool = False) -> list[Row]:
-    app = _whole(waiting, saver)
-    config = {"configurable": {"thread_id": "1"}, "max_concurrency": 16}
+SAVER = InMemorySaver()
+SUBJECT, WAITING_SUBJECT = _subject(False), _subject(True)
+BARE, SAVED = _whole(SUBJECT), _whole(SUBJECT, SAVER)
+WAITING, WAITING_SAVED = _whole(WAITING_SUBJECT), _whole(WAITING_SUBJECT, SAVER)
+
+
+def _run(app: Any, rows: Rows, *, waiting: bool = False) -> Rows:
+    config = {"configurable": {"thread_id": "triage"}, **AT_ONCE}
     if waiting:
         return asyncio.run(app.ainvoke({"rows": rows}, config))["verdicts"]
     return app.invoke({"rows": rows}, config)["verdicts"]
 
 
+def _batch(rows: Rows) -> Rows:
+    made = SUBJECT.batch([{"item": row} for row in rows], AT_ONCE)
+    return [verdict for one in made for verdict in one["verdicts"]]
+
+
+def forget() -> None:
+    """Drop what the run before has saved; the clock does not run."""
+    SAVER.delete_thread("triage")
+
+
 MODES = {
-    "no saver": lambda rows: _run(rows, saver=False),
-    "saver in memory": lambda rows: _run(rows, saver=True),
-    "saver in memory, async": lambda rows: _run(rows, saver=True, waiting=True),
+    "no saver": lambda rows: _run(BARE, rows),
+    "no saver, async": lambda rows: _run(WAITING, rows, waiting=True),
+    "no saver, batch of the subject's graph": _batch,
+    "saver in memory": lambda rows: _run(SAVED, rows),
+    "saver in memory, async": lambda rows: _run(WAITING_SAVED, rows, waiting=True),
 }

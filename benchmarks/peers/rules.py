@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+Row = dict[str, Any]
+Rows = list[Row]
 
-def judge(row: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+WORDS = ("declined", "unprotected", "protected")
+
+
+def judge(row: Row) -> tuple[str, Rows]:
     """Give the verdict of a row, and what was compared."""
     known, age = row["age_known"], row["age_days"]
     unknown = known is False
-    evidence: list[dict[str, Any]] = [
+    evidence: Rows = [
         {"key": "age_known", "op": "eq", "threshold": False, "actual": known, "result": unknown}
     ]
     if unknown:

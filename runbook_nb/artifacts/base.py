@@ -14,12 +14,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeGuard, TypeVar
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
-from runbook_nb._sync import run_sync
+from runbook_nb._sync import loop_at_hand, run_sync
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.artifacts.model import (
@@ -305,6 +305,7 @@ class ShelfStore(ArtifactStore):
 
     async def _work(self, act: Callable[[], T]) -> T:
         """Do what touches the shelf. Shelves that wait for a disk are kept off the loop."""
+        await loop_at_hand()
         import asyncio
 
         return await asyncio.to_thread(act)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._json import encode, encode_deep
 from runbook_nb._text import MISSING, did_you_mean, summarize, visible

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Final
 
+from runbook_nb._sync import breath, running_task
 from runbook_nb.errors import (
     ENDS_RUN,
     CheckpointError,
@@ -112,25 +113,31 @@ async def drive(steps: Steps, awaitable: Any = _START) -> Any:
     awaitable : optional
         What a generator that was begun elsewhere waits for.
     """
-    from asyncio import CancelledError, current_task, sleep
-
-    task = current_task()
+    task = running_task()
     asked = 0 if task is None else task.cancelling()
     try:
         if awaitable is _START:
             awaitable = next(steps)
         while True:
             try:
-                value = await (sleep(0) if awaitable is None else awaitable)
+                value = await (breath() if awaitable is None else awaitable)
             except BaseException as error:  # whatever it is, the stage that waits must see it
+                task = task or running_task()  # there may be one only since then
                 if task is not None and task.cancelling() > asked and ending_of(error) is None:
-                    awaitable = steps.throw(CancelledError())
+                    awaitable = steps.throw(_cancelled())
                 else:
                     awaitable = steps.throw(error)
             else:
+                task = task or running_task()
                 if task is not None and task.cancelling() > asked:
-                    awaitable = steps.throw(CancelledError())
+                    awaitable = steps.throw(_cancelled())
                 else:
                     awaitable = steps.send(value)
     except StopIteration as done:
         return done.value
+
+
+def _cancelled() -> BaseException:
+    from asyncio import CancelledError
+
+    return CancelledError()

@@ -15,7 +15,7 @@ from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import on_interrupt
+from runbook_nb._sync import is_awaitable, on_interrupt
 from runbook_nb._text import MISSING, counted
 from runbook_nb.chart.contract import check_output, hide_in
 from runbook_nb.chart.deciding import choose, decide
@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     from runbook_nb.chart.engines import Engine
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
-
-#: Flag of a generator that was written to be awaited.
-_ITERABLE_COROUTINE: Final = 0x100
 
 #: What the state of a run is held to when it began without any.
 _NOTHING: Final = FrozenDict()
@@ -537,7 +534,7 @@ class Execution(Watch):
 
     def settled(self, plan: StagePlan, value: Any, scope: Scope) -> Steps:
         """Wait for what a function gave, where it is to be waited for; refuse what is no value."""
-        if value is not None and (hasattr(value, "__await__") or self._awaits(value)):
+        if value is not None and is_awaitable(value):
             limit = self.limits.stage_seconds
             value = yield value if limit is None else self.within(plan, value, limit)
         if scope.stopped.__class__ is InterruptSignal:
@@ -564,12 +561,6 @@ class Execution(Watch):
             if ending is None or isinstance(ending, InterruptSignal):
                 return scope.stopped
         return error
-
-    def _awaits(self, value: Any) -> bool:
-        return (
-            value.__class__ is GeneratorType
-            and value.gi_code.co_flags & _ITERABLE_COROUTINE == _ITERABLE_COROUTINE
-        )
 
     def _in_thread(self, fn: Any, scope: Scope) -> Any:
         from runbook_nb.chart.threads import in_thread

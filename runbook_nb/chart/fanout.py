@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._rows import frozen_rows
+from runbook_nb._sync import loop_at_hand
 from runbook_nb._text import MISSING
 from runbook_nb.chart.endings import PAUSED_NOTE, Steps, drive, ending_of, why_not_reached
 from runbook_nb.chart.model import (
@@ -371,6 +372,7 @@ class _Branches:
 
     async def share(self, indices: range, begun: Steps, awaitable: Any) -> None:
         """Run a branch that waits, and the rest, with a bounded number of workers."""
+        await loop_at_hand()
         import asyncio
 
         left = iter(indices)

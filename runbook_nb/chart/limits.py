@@ -6,9 +6,9 @@ Chart layer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb.errors import ChartError
 
 

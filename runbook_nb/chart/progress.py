@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable, through
 from runbook_nb._text import counted
 from runbook_nb._view import Badge, Card, Cell, Column, Data, Role, Section, Table

@@ -167,12 +167,14 @@ class Straight:
         codes, values, frame = self.frame.track.codes, fan.values, self.frame
         shapes, offsets, statuses = fan.shapes, fan.offsets, fan.statuses
         add, extend, keep = codes.append, codes.extend, values.append
-        numbers, first = fan.log.shape_numbers, self.items.first
+        first = self.items.first
         stages, whole = self.stages, len(self.stages) == len(self.chart.stages)
         holders, missing = sys.getrefcount, MISSING
         taken = stages[0]
         offset = len(values)
         index = start
+        before: list[int] = []  # the codes of the branch before: most walks are like that one
+        number = -1
         value: Any = None
         state: dict[str, Any]
         way: Way | None
@@ -256,9 +258,10 @@ class Straight:
                             return index, self._begun(index, taken, scope, offset, value)
                     add(self.result_code)
                     keep(value)
-                ended = tuple(codes)
-                number = numbers.get(ended)
-                shapes[index] = fan.log.shape_number(ended) if number is None else number
+                if codes != before:
+                    before = codes[:]
+                    number = fan.log.shape_number(tuple(codes))
+                shapes[index] = number
                 offsets[index] = offset
                 statuses[index] = OK
                 if rows is not None and (holders(item) != _ROW or holders(args) != _ARGS):

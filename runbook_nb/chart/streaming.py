@@ -6,11 +6,8 @@ on the record, when the stage ends or fails.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
-
-_log = logging.getLogger("runbook_nb")
 
 
 class StreamEvent(NamedTuple):
@@ -72,4 +69,7 @@ def tell(listener: Callable[[StreamEvent], Any] | None, event: StreamEvent) -> N
     try:
         listener(event)
     except Exception:
-        _log.warning("a listener of stream %r failed", event.stream, exc_info=True)
+        from logging import getLogger
+
+        log = getLogger("runbook_nb")
+        log.warning("a listener of stream %r failed", event.stream, exc_info=True)

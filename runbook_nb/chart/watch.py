@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._frozen import freeze
+from runbook_nb._sync import loop_at_hand
 from runbook_nb.chart.endings import Steps, drive, ending_of
 from runbook_nb.chart.model import Chart, Limits
 from runbook_nb.chart.plan import StagePlan
@@ -63,6 +64,7 @@ class Watch:
 
     async def watch(self, steps: Steps) -> Any:
         """Run an engine generator to its end, under the signal and the limits."""
+        await loop_at_hand()
         import asyncio
 
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -165,6 +167,7 @@ class Watch:
 
     async def within(self, plan: StagePlan, value: Any, seconds: float) -> Any:
         """Await something under the limit of a stage."""
+        await loop_at_hand()
         import asyncio
 
         limit = asyncio.timeout(seconds)

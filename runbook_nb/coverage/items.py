@@ -9,10 +9,10 @@ the only place that decides when two items are the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import did_you_mean, summarize, visible
 from runbook_nb.errors import DefinitionError

@@ -7,9 +7,9 @@ nothing; reading what was recognised is lenient, since the call has already happ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb.coverage.ledger import Ledger
 

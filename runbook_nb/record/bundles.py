@@ -9,10 +9,10 @@ from the form's ``merge`` (it replaces lists, the form unites them), the change 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import ATOMS
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError

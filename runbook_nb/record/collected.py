@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, MadeOnDemand
 from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import OK, FanOut
@@ -23,7 +23,7 @@ from runbook_nb.rules.held import CHUNK, Held, PlainColumn
 _NONE = 0
 
 
-class VerdictRows(Sequence[FrozenDict], Immutable):
+class VerdictRows(MadeOnDemand[FrozenDict]):
     """One row per branch that ended ``ok`` with a verdict, in item order.
 
     Attributes
@@ -158,17 +158,6 @@ class VerdictRows(Sequence[FrozenDict], Immutable):
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copies, and what travels to a worker, are the rows without the record behind them.
-        return (list, (list(self),))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{times} {word}" for word, times in self.counts().items())

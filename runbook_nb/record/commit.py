@@ -7,9 +7,9 @@ list that grew in a loop is not copied for every commit; what is handed out is s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, FrozenList, Immutable, handed_out
 from runbook_nb._text import MISSING, clip, counted, show, summarize

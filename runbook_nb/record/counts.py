@@ -6,9 +6,9 @@ run can stop. Every number a reader sees about a fan-out comes from here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._frozen import Immutable
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.shapes import facts_of

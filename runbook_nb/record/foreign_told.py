@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from runbook_nb._dataclass import dataclass, field
 
 #: How the engine's own sentences begin, and ours, whatever follows.
 _DONE: Final = re.compile(

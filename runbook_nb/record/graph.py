@@ -8,10 +8,11 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, show
 from runbook_nb._view import (
     Badge,
@@ -22,6 +23,7 @@ from runbook_nb._view import (
     GraphGroup,
     GraphNode,
     Role,
+    Run,
     verdict_role,
 )
 from runbook_nb.record.beside import (
@@ -36,13 +38,15 @@ from runbook_nb.record.beside import (
 )
 from runbook_nb.record.causes import Declared, declared_ways
 from runbook_nb.record.order import RulesOf, judging_rules, shown_order
-from runbook_nb.record.overlay import Overlay, template_path
+from runbook_nb.record.overlay import Overlay, overlay_along, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.redact import Redactor
+from runbook_nb.record.slots import served_subject
 from runbook_nb.record.structure import Structure, StructureEdge, StructureNode
 from runbook_nb.rules.decision import Decision
 
 if TYPE_CHECKING:
+    from runbook_nb.record.log import FanOut
     from runbook_nb.record.walk import Walk
 
 
@@ -105,6 +109,45 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
         within=within,
         decisions=decisions,
     ).graph()
+
+
+def branch_graph(walk: Walk, chain: Sequence[tuple[FanOut, int, str]]) -> Graph:
+    """Draw the whole chart, and of its fan-outs what one branch alone did.
+
+    Parameters
+    ----------
+    walk : Walk
+        Of a whole run.
+    chain : sequence of (FanOut, int, str)
+        The branch, behind the branches around it, as a spot's chain has them.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> look = flow_chart("look", lambda s: None, id="look").build()
+    >>> walk = (flow_chart("c", lambda s: None, id="a")
+    ...     .add_parallel_for_each("Each", id="each", items=lambda s: ["x", "y"], branch=look,
+    ...                            max_branches=9, into="out").build().run_sync().walk)
+    >>> drawn = branch_graph(walk, walk.spots.at(4).chain)
+    >>> next(node.second for node in drawn.nodes if node.key == "each")
+    (Data(value='x', unit=None, tone='plain'), ', 1 of 2')
+    """
+    redactor = walk.redactor
+    text = redactor.text
+    overlay = overlay_along(walk.log, redactor, walk.raw_overlay, chain)
+    decisions = {text(made.stage.key): made.decision for made in walk.own_decisions()}
+    said: dict[str, Cell] = {}
+    for fan, index, before in chain:
+        inside = template_path((fan, index, before))
+        alone = walk.inside((fan, index, before))
+        decisions |= {text(f"{inside}{m.stage.key}"): m.decision for m in alone.own_decisions()}
+        name = served_subject(redactor, fan, index)
+        called: Run = f"item {index}" if name is None else Data(value=name)
+        said[text(inside[:-1])] = (called, f", {index + 1} of {len(fan)}")
+    rules_of = partial(judging_rules, walk, overlay)
+    drawn = _Drawer(walk.structure, overlay, rules_of, redactor, decisions=decisions).graph()
+    nodes = (replace(n, second=said[n.key]) if n.key in said else n for n in drawn.nodes)
+    return replace(drawn, nodes=tuple(nodes))
 
 
 #: Edges that lead to one of several ways.

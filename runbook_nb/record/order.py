@@ -6,9 +6,9 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb.record.overlay import Overlay
 from runbook_nb.record.structure import Structure, StructureNode
 

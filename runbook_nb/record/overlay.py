@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log
@@ -145,6 +145,34 @@ class Overlay:
         forked = owner in self.forks and owner not in self.nothing
         return "not_reached" if forked or self.chosen[owner, node.branch or ""] else "not_taken"
 
+    def without(self, prefix: str) -> Overlay:
+        """Give the counts less those of every node whose key begins like this."""
+        left = Overlay()
+        for name in _BY_NODE:
+            counts: Counter[str] = getattr(left, name)
+            counts.update(
+                {k: n for k, n in getattr(self, name).items() if not k.startswith(prefix)}
+            )
+        for name in _BY_PAIR:
+            pairs: Counter[tuple[str, str]] = getattr(left, name)
+            for pair, times in getattr(self, name).items():
+                if not any(key.startswith(prefix) for key in pair):
+                    pairs[pair] = times
+        for name in _FACTS:
+            facts: dict[str, Any] = getattr(left, name)
+            facts.update(
+                (k, fact) for k, fact in getattr(self, name).items() if not k.startswith(prefix)
+            )
+        left.causes.update(
+            (pair, causes) for pair, causes in self.causes.items() if not pair[0].startswith(prefix)
+        )
+        return left
+
+    def take(self, other: Overlay) -> None:
+        """Take in the counts of nodes that are not in this one."""
+        for name in (*_BY_NODE, *_BY_PAIR, *_FACTS, "causes"):
+            getattr(self, name).update(getattr(other, name))
+
     def served(self, redactor: Redactor) -> Overlay:
         """Give the same counts under keys as a policy lets them be seen."""
         text = redactor.text
@@ -190,6 +218,52 @@ def overlay_of(
     return overlay.served(redactor) if redactor.knows_secrets else overlay
 
 
+def overlay_along(
+    log: Log, redactor: Redactor, whole: Overlay, chain: Sequence[tuple[FanOut, int, str]]
+) -> Overlay:
+    """Give what a run did, and of its fan-outs what one branch alone did.
+
+    Parameters
+    ----------
+    log : Log
+    redactor : Redactor
+    whole : Overlay
+        What the whole run did, served.
+    chain : sequence of (FanOut, int, str)
+        The branch, behind those around it.
+    """
+    told, text = whole, redactor.text
+    for fan, index, before in chain:
+        inside, shape = template_path((fan, index, before)), fan.shape(index)
+        if shape is None:
+            break
+        head, within = text(f"{_outer(before)}{fan.stage.key}"), text(inside)
+        ran = [
+            text(f"{inside}{event.code.stage.key}")
+            for event in facts_of(log, shape).events
+            if event.code.kind == "stage"
+        ]
+        exits = {
+            (source, target): 1
+            for source, target in told.edges
+            if ran and source == ran[-1] and not target.startswith(within)
+        }
+        told = told.without(within)
+        told.take(overlay_of(log, redactor, (fan, index, before)))
+        status = fan.status_number(index)
+        told.fan_outs[head] = Spread(
+            items=1,
+            ok=status == OK,
+            failed=status == FAILED,
+            not_reached=status == NOT_REACHED,
+            begun=1,
+        )
+        told.edges.update(exits)
+        if ran:
+            told.edges[head, ran[0]] = 1
+    return told
+
+
 def template_path(only: tuple[FanOut, int, str] | None) -> str:
     """Give what the keys of a branch's nodes begin with; nothing for a whole run.
 
@@ -201,9 +275,13 @@ def template_path(only: tuple[FanOut, int, str] | None) -> str:
     if only is None:
         return ""
     fan, _, before = only
+    return fan.template(_outer(before))
+
+
+def _outer(before: str) -> str:
     # Runtime paths number the branches (``outer~3/``), the structure has each of them once.
     outer = [part.rpartition("~")[0] or part for part in before.split("/")[:-1]]
-    return fan.template("".join(f"{part}/" for part in outer))
+    return "".join(f"{part}/" for part in outer)
 
 
 #: Kinds of code that are counted by their node and need no more.

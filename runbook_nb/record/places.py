@@ -6,9 +6,9 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._text import show
 from runbook_nb.record.log import Event, StageRef
 from runbook_nb.record.shapes import ShapeFacts

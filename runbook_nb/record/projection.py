@@ -6,11 +6,11 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from operator import index
+from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenList, Immutable
 from runbook_nb._text import counted
@@ -35,6 +35,9 @@ COLUMNS: Final = (
     "subflow",
     "text",
 )
+
+
+_cells: Final = attrgetter(*COLUMNS)
 
 
 class RowInMaking(Immutable):
@@ -95,7 +98,7 @@ class WalkRow(RowInMaking):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the row as a mapping with exactly the eight columns, in order."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        return dict(zip(COLUMNS, _cells(self), strict=True))
 
 
 class WalkPage(FrozenList, Renderable):

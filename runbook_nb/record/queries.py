@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict, Immutable, handed_out
 from runbook_nb._text import MISSING
 from runbook_nb.record.bundles import deep_equal

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, listed
@@ -214,13 +214,18 @@ def report_of(run: Run, *, unredacted: bool = False) -> RedactionReport:
     copies = _Copies.of(redactor)
     names: dict[str, None] = {}
     literal = [counter for counter in counters if counter.part == "value"]
+    named = [counter for counter in counters if counter.part != "value"]
+    known = [counter.top for counter in named]
+    _count(run, named)
+    if known != [counter.top for counter in named]:
+        # A name met a list: what branches have of its items counts from the first on.
+        for counter in named:
+            counter.places.clear()
+            counter.names.clear()
+        _count(run, named)
     for held in contents_of(run):
         if not held.derived:
-            for counter in counters:
-                if counter.part != "value":
-                    counter.count(held)
-            if literal:
-                _count_texts(literal, held.place, held.value)
+            _count_texts(literal, held.place, held.value)
             copies.look(held)
     for word in _declared(run):
         copies.look(Held("names", word, top=False))
@@ -241,9 +246,16 @@ def report_of(run: Run, *, unredacted: bool = False) -> RedactionReport:
     )
 
 
+def _count(run: Run, counters: Sequence[_Counter]) -> None:
+    for held in contents_of(run):
+        if not held.derived:
+            for counter in counters:
+                counter.count(held)
+
+
 def _count_texts(counters: Sequence[_Counter], place: str, value: Any) -> None:
     with suppress(RecursionError):
-        for text in texts_in(value):
+        for text in texts_in(value) if counters else ():
             for counter in counters:
                 counter.count_text(place, text)
 

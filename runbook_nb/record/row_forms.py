@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, Event, FanOut
 from runbook_nb.record.narrative import condition_words, is_told_of_values, row_words
-from runbook_nb.record.places import HEAD
 from runbook_nb.record.projection import RowInMaking, WalkRow
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.rulebook import functions_in
@@ -77,17 +76,29 @@ class RowForms:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._forms: dict[int, tuple[_Form, ...]] = {}
+        self._forms: dict[tuple[int, frozenset[str]], tuple[_Form, ...]] = {}
         self._words: dict[tuple[DecisionPath, int], Words | None] = {}
 
-    def branch(
-        self, fan: FanOut, index: int, prefix: str, facts: ShapeFacts, step: int
-    ) -> list[WalkRow]:
-        """Give the rows of a branch of a fan-out that has no fan-outs in it, from a step on."""
-        forms = self._forms.get(id(facts))
+    def branch(  # noqa: PLR0917 - what a block holds, and where its rows go
+        self,
+        fan: FanOut,
+        index: int,
+        prefix: str,
+        facts: ShapeFacts,
+        step: int,
+        rows: list[WalkRow],
+        *,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        """Add the rows of a branch of a fan-out that has no fan-outs in it, from a step on.
+
+        Those of some types may be left out.
+        """
+        forms = self._forms.get((id(facts), without))
         if forms is None:
             told = (event for event in facts.events if event.code.kind in ROW_TYPES)
-            forms = self._forms[id(facts)] = tuple(map(self._form, told))
+            forms = tuple(form for form in map(self._form, told) if form.type not in without)
+            self._forms[id(facts), without] = forms
         ref = fan.stage
         values, offset = fan.part(index)
         stem = f"{prefix}{ref.path}"
@@ -96,15 +107,20 @@ class RowForms:
         place = f"{stem}{mount}"
         inside, named = f"{place}/", f"{place}#{fan.execution}"
         said = name if name.isascii() and name.isprintable() else show(name)
-        rows: list[Any] = [
-            _row(step, "subflow", 0, name, mount, named, outer, f"Entered {said}"),
-            _row(step + 1, "step", 1, name, mount, named, outer, "Received item"),
-            _row(step + 2, "step", 1, name, mount, named, outer, "Received index"),
-        ]
+        at = step
+        if "subflow" not in without:
+            rows.append(_row(at, "subflow", 0, name, mount, named, outer, f"Entered {said}"))
+            at += 1
+        if "step" not in without:
+            rows += (
+                _row(at, "step", 1, name, mount, named, outer, "Received item"),
+                _row(at + 1, "step", 1, name, mount, named, outer, "Received index"),
+            )
+            at += 2
         last: str | None = ""
         id_: str | None = None
-        at = step + HEAD
-        add, new = rows.append, object.__new__
+        add: Callable[[Any], None] = rows.append
+        new = object.__new__
         # As `_row` does it; millions are made here, so nothing is called for each of them.
         for kind, depth, stage, stage_id, tail, mounts, text, words in forms:
             made = new(RowInMaking)
@@ -121,9 +137,10 @@ class RowForms:
             made.__class__ = WalkRow
             add(made)
             at += 1
+        if "subflow" in without:
+            return
         status = fan.status(index).replace("_", " ")
         add(_row(at, "subflow", 0, name, mount, named, outer, f"Left {said}: {status}"))
-        return rows
 
     def _form(self, event: Event) -> _Form:
         code = event.code

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from runbook_nb._text import show
 from runbook_nb.record.log import ROW_TYPES, FanOut, Log, StageRef
@@ -24,6 +24,10 @@ from runbook_nb.record.tallies import RunningSums
 if TYPE_CHECKING:
     from runbook_nb.record.row_forms import RowForms
 
+#: Types of rows that are left out where reads and writes are, and where all but decisions are.
+_NO_STEPS: Final = frozenset({"step"})
+_NO_CONTROL: Final = frozenset({row_type for row_type, _ in ROW_TYPES.values()} - {"condition"})
+
 #: One branch of a fan-out: the fan-out, the branch's number, and the path before it.
 Branch = tuple[FanOut, int, str]
 
@@ -35,11 +39,6 @@ class Block(NamedTuple):
     place: int
     prefix: str
     facts: ShapeFacts
-
-    @property
-    def size(self) -> int:
-        """How many rows they are."""
-        return FRAME + self.facts.rows
 
 
 class Rows:
@@ -72,8 +71,8 @@ class Rows:
         """Say how many rows there are."""
         if self.only is not None:
             fan, index, _ = self.only
-            return self._branch_rows(fan, index)
-        ends = self._root_ends()
+            return self.branch_rows(fan, index)
+        ends = self.root_ends()
         return ends[-1] if ends else 0
 
     def steps(self) -> int:
@@ -130,14 +129,14 @@ class Rows:
             self._root = work_out(self._log, self._log.root.codes)
         return self._root
 
-    def _root_ends(self) -> array[int]:
-        """Rows of the root's events, summed from the first: where each event ends."""
+    def root_ends(self) -> array[int]:
+        """Sum the rows of the root's events from the first on: where each event ends."""
         if self._ends is None:
             values = self._log.root.values
             self._ends = array(
                 "q",
                 accumulate(
-                    self._rows_of(values[event.at])
+                    self.rows_of(values[event.at])
                     if event.code.kind == "fan_out"
                     else event.code.kind in ROW_TYPES
                     for event in self.root_facts().events
@@ -147,16 +146,17 @@ class Rows:
 
     def _rows_in(self, facts: ShapeFacts, values: Sequence[object], offset: int) -> int:
         inside = (values[offset + event.at] for event in facts.fan_outs)
-        return facts.rows + sum(self._rows_of(fan) for fan in inside if isinstance(fan, FanOut))
+        return facts.rows + sum(self.rows_of(fan) for fan in inside if isinstance(fan, FanOut))
 
-    def _rows_of(self, fan: FanOut) -> int:
+    def rows_of(self, fan: FanOut) -> int:
+        """Say how many rows tell of what spread: of its branches, and one more."""
         if not len(fan):
             return 0
         if id(fan) not in self._sums:
             plain, counts = self._plain_rows(fan), fan.shape_counts()
             if len(plain) == len(counts):  # nothing is summed up before a place is looked for
                 return 1 + sum(plain[number] * times for number, times in counts.items())
-        return 1 + self._sums_of(fan).total
+        return 1 + self.sums_of(fan).total
 
     def _plain_rows(self, fan: FanOut) -> dict[int, int]:
         """Give the rows of a branch by its shape, of the shapes in which nothing fans out."""
@@ -165,7 +165,8 @@ class Rows:
         facts = {number: facts_of(self._log, shapes[number]) for number in fan.shape_counts()}
         return {number: frame + one.rows for number, one in facts.items() if not one.fan_outs}
 
-    def _branch_rows(self, fan: FanOut, index: int) -> int:
+    def branch_rows(self, fan: FanOut, index: int) -> int:
+        """Say how many rows a branch has, those around it included."""
         shape = fan.shape(index)
         if shape is None:
             return 0
@@ -173,8 +174,8 @@ class Rows:
         frame = FRAME if fan.is_fan_out else 0
         return frame + self._rows_in(facts, *fan.part(index))
 
-    def _sums_of(self, fan: FanOut) -> RunningSums:
-        """Rows of a fan-out's branches, summed from the first."""
+    def sums_of(self, fan: FanOut) -> RunningSums:
+        """Sum the rows of a fan-out's branches from the first on."""
         found = self._sums.get(id(fan))
         if found is None:
             plain = {-1: 0, **self._plain_rows(fan)}
@@ -185,7 +186,7 @@ class Rows:
                 numbers = array(
                     "q",
                     (
-                        self._branch_rows(fan, index) if number not in plain else plain[number]
+                        self.branch_rows(fan, index) if number not in plain else plain[number]
                         for index, number in enumerate(numbers)
                     ),
                 )
@@ -249,18 +250,49 @@ class Rows:
         rows: list[WalkRow] = []
         end = start + n
         step = start
+        # Where there are secret texts to look for, each name is looked through in place.
+        branch = None if self._redactor.knows_secrets else self._made_from().branch
         for piece in self._pieces(start) if n > 0 else ():
-            if not isinstance(piece, Block):
+            if isinstance(piece, Entry):
                 rows.append(self.make(piece, step))
-            elif self._redactor.knows_secrets or step + piece.size > end:
-                # Where there are secret texts to look for, each name is looked through in place.
+            elif branch is None or step + FRAME + piece.facts.rows > end:
                 inside = islice(self._entries_of(*piece[:3]), end - step)
                 rows += [self.make(entry, at) for at, entry in enumerate(inside, step)]
             else:
-                rows += self._made_from().branch(*piece, step)
+                branch(*piece, step, rows)
             step = start + len(rows)
             if step >= end:
                 break
+        return rows
+
+    def made_of_control(self, conditions: int, others: int) -> list[WalkRow]:
+        """Make the first rows that tell of decisions, and the first others but reads and writes."""
+        rows: list[WalkRow] = []
+        forms = self._made_from()
+        for piece in self._pieces(0):
+            if not conditions and not others:
+                break
+            entries: Iterator[Entry] | tuple[Entry, ...]
+            if isinstance(piece, Block):
+                told = piece.facts.conditions
+                rest = CONTROL_FRAME + piece.facts.control - told
+                fits = told <= conditions and (rest <= others or not others)
+                if fits and not self._redactor.knows_secrets:
+                    without = _NO_STEPS if others else _NO_CONTROL
+                    forms.branch(*piece, len(rows), rows, without=without)
+                    conditions, others = conditions - told, others and others - rest
+                    continue
+                entries = self._entries_of(*piece[:3])
+            else:
+                entries = (piece,)
+            for entry in entries:
+                if entry.type == "condition" and conditions:
+                    conditions -= 1
+                elif entry.type not in ("step", "condition") and others:
+                    others -= 1
+                else:
+                    continue
+                rows.append(self.make(entry, len(rows)))
         return rows
 
     def _made_from(self) -> RowForms:
@@ -274,7 +306,7 @@ class Rows:
         if self.only is not None:
             yield from self._branch(*self.only, skip)
             return
-        ends = self._root_ends()
+        ends = self.root_ends()
         first = bisect_right(ends, skip)
         before = ends[first - 1] if first else 0
         yield from self._track(self.own(), skip - before, first)
@@ -285,7 +317,7 @@ class Rows:
             kind = event.code.kind
             if kind == "fan_out":
                 fan: FanOut = values[offset + event.at]
-                rows = self._rows_of(fan)
+                rows = self.rows_of(fan)
                 if skip < rows:
                     yield from self._fan_out(fan, prefix, skip)
                 skip = max(skip - rows, 0)
@@ -310,13 +342,24 @@ class Rows:
             yield Entry("fork", 0, fan.stage, prefix, fan.execution, note=fork_words(fan))
         else:
             skip -= 1
-        sums = self._sums_of(fan)
+        sums = self.sums_of(fan)
         first, before = sums.at(skip)
         skip -= before
         for index in range(first, len(fan)):
-            if fan.shape(index) is not None:
+            shape = fan.shape(index)
+            if shape is None:
+                continue
+            facts = facts_of(self._log, shape)
+            if self._is_block(fan, index, facts, skip):
+                yield Block(fan, index, prefix, facts)
+            else:
                 yield from self._branch(fan, index, prefix, skip)
-                skip = 0
+            skip = 0
+
+    @staticmethod
+    def _is_block(fan: FanOut, index: int, facts: ShapeFacts, skip: int) -> bool:
+        """Say whether a branch can be told as a whole."""
+        return not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index)
 
     def _branch(
         self, fan: FanOut, index: int, prefix: str, skip: int = 0
@@ -325,7 +368,7 @@ class Rows:
         if shape is None:
             return
         facts = facts_of(self._log, shape)
-        if not skip and fan.is_fan_out and not facts.fan_outs and not fan.base(index):
+        if self._is_block(fan, index, facts, skip):
             yield Block(fan, index, prefix, facts)
         elif not fan.is_fan_out:  # the child of a fork is a stage like any; nothing is entered
             yield from self._track(self.part_of(fan, index, prefix), skip)

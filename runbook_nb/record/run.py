@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, handed_out
 from runbook_nb._text import MISSING, counted, did_you_mean
 from runbook_nb._view import Card
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.redaction import RedactionReport
     from runbook_nb.record.slots import Slots
     from runbook_nb.record.why import Why
+    from runbook_nb.widgets.explorer import Explorer
 
 #: Views that are kept once they were made.
 _SERVED: Final = (
@@ -286,6 +287,17 @@ class Run(Renderable):
     def rule_sets(self) -> list[Any]:
         """Every rule set that judged in this run, each once, in order of first judging; served."""
         return [self.redactor.rules(rules) for rules in self.raw_rule_sets()]
+
+    def explore(self, subject: Any = None) -> Explorer:
+        """Go through the walk row by row, beside its flowchart; a widget.
+
+        Parameters
+        ----------
+        subject : object, optional
+            Whose decision to begin at; by default that of the first subject.
+        """
+        explorer: Explorer = through("explore", self, subject)
+        return explorer
 
     # -- leaving the process ---------------------------------------------------------------
 

@@ -7,9 +7,9 @@ computed for those and shared by all branches that have them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 

@@ -7,10 +7,10 @@ Record layer. A slot never hides what became of its item: ``ok`` with a value, `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
+from runbook_nb._dataclass import dataclass
+from runbook_nb._frozen import FrozenDict, FrozenList, Immutable, MadeOnDemand
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
@@ -92,7 +92,7 @@ _set_fan, _set_index, _set_item, _set_status, _set_value, _set_branch = (
 )
 
 
-class Slots(Sequence[Slot], Immutable):
+class Slots(MadeOnDemand[Slot]):
     """The slots of one fan-out, as a sequence that cannot be changed.
 
     With a redactor each slot is served: what its policy hides is not in it.
@@ -194,17 +194,6 @@ class Slots(Sequence[Slot], Immutable):
         if self._redactor is None:
             return slots_of(self.fan_out)
         return (self._slot(i) for i in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copies, and what travels to a worker, are the slots without the record behind them.
-        return (list, (list(self),))
 
     def __repr__(self) -> str:
         count, name = self.fan_out.status_count, self.fan_out.stage.name

@@ -8,10 +8,10 @@ verdicts come from is in the picture before anything has run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, show
@@ -20,6 +20,7 @@ from runbook_nb.errors import LoadError
 
 if TYPE_CHECKING:
     from runbook_nb.render.flowchart import Flowchart
+    from runbook_nb.widgets.explorer import Explorer
 
 #: What a node stands for.
 NodeKind = Literal[
@@ -253,6 +254,11 @@ class Structure(Immutable, Renderable):
         """Draw what could happen; the object has ``.svg``, ``.dot`` and ``.mermaid``."""
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def explore(self) -> Explorer:
+        """Go through what could happen, node by node; a widget."""
+        explorer: Explorer = through("explore", self)
+        return explorer
 
     def view(self, rules: Mapping[str, Any] | None = None) -> Card:
         """Show the graph as an outline: every stage, every branch, the default named.

@@ -313,6 +313,19 @@ class RunningSums:
             before = after
         return len(self._numbers), self.total
 
+    def before(self, place: int) -> int:
+        """Give what the weights before a place add up to.
+
+        Examples
+        --------
+        >>> RunningSums(array("i", [0, 1, 0]), {0: 2, 1: 5}).before(2)
+        7
+        """
+        block = place // BLOCK
+        sum_ = self._ends[block - 1] if block else 0
+        weights = self._weights
+        return sum_ + sum(weights[number] for number in self._numbers[block * BLOCK : place])
+
 
 __all__ = [
     "BLOCK",

@@ -32,8 +32,10 @@ from runbook_nb.rules.evaluate import Decision, DecisionPath
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.spots import Marks, Spots
     from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
+    from runbook_nb.widgets.explorer import Explorer
 
 #: So many rows are made together where all of them are asked for.
 _AT_ONCE: Final = 4096
@@ -193,31 +195,25 @@ class Walk(Sequence[WalkRow], Renderable):
         if counters_only:
             found = self._rows.control(cap + 1)
             return ProjectedWalk((), "control-flow", min(found, cap), total, False, found > cap)
-        control, conditions = 0, 0
-        # Once all decisions there are have been met, no row after them is wanted.
-        enough = min(cap, self._rows.conditions(cap))
-        kept: list[Entry] = []
-        later: list[Entry] = []
-        for entry in self.entries():
-            if entry.type == "step":
-                continue
-            control += 1
-            conditions += entry.type == "condition"
-            if control <= cap:
-                kept.append(entry)
-            elif entry.type == "condition":
-                later.append(entry)
-            if control > cap and conditions >= enough:
-                break
-        if control > cap:
-            wanted = [e for e in kept if e.type == "condition"] + later
-            wanted = wanted[:cap]
-            room = cap - len(wanted)
-            others = [e for e in kept if e.type != "condition"][:room]
-            chosen = {id(entry) for entry in (*wanted, *others)}
-            kept = [e for e in (*kept, *later) if id(e) in chosen]
-        rows = tuple(self._rows.make(entry, step) for step, entry in enumerate(kept))
+        control = self._rows.control(cap + 1)
+        # Decisions come first where there is not room for all; without a limit each has the cap.
+        conditions = self._rows.conditions(cap) if control > cap else cap
+        others = cap - conditions if control > cap else cap
+        rows = tuple(self._rows.made_of_control(conditions, others))
         return ProjectedWalk(rows, "control-flow", len(rows), total, False, control > cap)
+
+    @property
+    def spots(self) -> Spots:
+        """What finds the place of a row in the record; see `record.spots`."""
+        from runbook_nb.record.spots import Spots
+
+        return Spots(self._rows)
+
+    def marks(self, kinds: frozenset[str]) -> Marks:
+        """Give what finds the rows of some kinds among all; see `record.spots`."""
+        from runbook_nb.record.spots import Marks
+
+        return Marks(self._log, self._rows, kinds)
 
     # -- one subject, all decisions ----------------------------------------------------------
 
@@ -296,12 +292,16 @@ class Walk(Sequence[WalkRow], Renderable):
         if len(found) != 1:
             more = sum(1 for _ in places.find(subject, index, stage)) if found else 0
             raise SubjectNotFound(*self._lookup_words(subject, index, found, more))
+        return self.inside(found[0])
+
+    def inside(self, branch: tuple[FanOut, int, str]) -> Walk:
+        """Give the walk of one branch alone, as `branches` yields them."""
         return Walk(
             self._log,
             name=self.name,
             structure=self.structure,
             redactor=self._redactor,
-            only=found[0],
+            only=branch,
         )
 
     def _index(self) -> SubjectIndex:
@@ -449,6 +449,17 @@ class Walk(Sequence[WalkRow], Renderable):
         """
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def explore(self, subject: Any = None) -> Explorer:
+        """Go through the rows one by one, beside the flowchart; a widget.
+
+        Parameters
+        ----------
+        subject : object, optional
+            Whose decision to begin at; by default that of the first subject.
+        """
+        explorer: Explorer = through("explore", self, subject)
+        return explorer
 
     def _head(self) -> Card:
         from runbook_nb.record.outline import walk_head

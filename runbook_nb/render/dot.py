@@ -8,12 +8,12 @@ say what a thing is, and the picture's own stylesheet paints it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphNode, Role
 from runbook_nb.render.cells import width
+from runbook_nb.render.dot_text import DotText
 from runbook_nb.render.labels import (
     MANY_BRANCHES,
     Line,
@@ -80,19 +80,17 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
     >>> print(dot.splitlines()[-2].strip())
     n1 [label="host:443" class="w-s"]
     """
-    from graphviz import Digraph
-
     look = look or Look()
-    many = most_branches(graph) >= MANY_BRANCHES
-    drawn = Digraph(
+    many, aside = most_branches(graph) >= MANY_BRANCHES, graph.direction != "TB"
+    drawn = DotText(
         "flow",
-        graph_attr={
+        graph={
             "rankdir": graph.direction,
-            "nodesep": "0.16" if many else "0.26",
+            "nodesep": "0.16" if many or look.lean else "0.26",
             **_GRAPH,
         },
-        node_attr=_NODE if graph.direction == "TB" else _NODE | _NARROW,
-        edge_attr=_EDGE,
+        node=_NODE | _NARROW if aside or (look.lean and look.narrow) else _NODE,
+        edge=_EDGE,
     )
     names = {node.key: f"n{place}" for place, node in enumerate(graph.nodes, 1)}
     nodes = {node.key: node for node in graph.nodes}
@@ -108,19 +106,20 @@ def render_dot(graph: Graph, look: Look | None = None) -> str:
         lines = edge_lines(edge, look, number if edge.lines else None)
         layout = weights.get((edge.source, edge.target), {})
         ends = [names[edge.source], names[edge.target]]
-        attributes = _edge(edge, nodes[edge.target], lines, layout)
+        attributes = _edge(edge, nodes[edge.target], lines, layout, lean=look.lean)
         if attributes.get("dir") == "back":
             ends.reverse()
-        drawn.edge(*ends, **attributes)
+        drawn.edge(ends[0], ends[1], attributes)
         if nodes[edge.target].kind == "note":
-            with drawn.subgraph(graph_attr={"rank": "same"}) as beside:
-                beside.node(names[edge.source])
-                beside.node(names[edge.target])
-    return str(drawn.source)
+            drawn.open("", {"rank": "same"})
+            drawn.node(names[edge.source])
+            drawn.node(names[edge.target])
+            drawn.close()
+    return drawn.end()
 
 
 def _add_groups(
-    drawn: Any,
+    drawn: DotText,
     graph: Graph,
     names: Mapping[str, str],
     nodes: Mapping[str, GraphNode],
@@ -139,25 +138,19 @@ def _add_groups(
         "class": "frame",
     }
     # A stack of our own: frames may lie in one another deeper than Python's stack reaches.
-    with ExitStack() as open_frames:
-        around: list[tuple[Any, Iterator[tuple[int, GraphGroup]], ExitStack]] = [
-            (drawn, iter(inside.get("", ())), open_frames)
-        ]
-        while around:
-            outer, left, frame = around[-1]
-            found = next(left, None)
-            if found is None:
-                around.pop()
-                frame.close()
-                continue
-            place, group = found
-            stack = ExitStack()
-            inner = stack.enter_context(
-                outer.subgraph(name=f"cluster_{place}", graph_attr=attributes)
-            )
-            for key in group.members:
-                _add_node(inner, names[key], nodes[key], look)
-            around.append((inner, iter(inside.get(group.key, ())), stack))
+    around = [iter(inside.get("", ()))]
+    while around:
+        found = next(around[-1], None)
+        if found is None:
+            around.pop()
+            if around:
+                drawn.close()
+            continue
+        place, group = found
+        drawn.open(f"cluster_{place}", attributes)
+        for key in group.members:
+            _add_node(drawn, names[key], nodes[key], look)
+        around.append(iter(inside.get(group.key, ())))
 
 
 def _weights(graph: Graph, homes: Mapping[str, str]) -> dict[tuple[str, str], dict[str, str]]:
@@ -184,15 +177,13 @@ def _weights(graph: Graph, homes: Mapping[str, str]) -> dict[tuple[str, str], di
 # --- nodes -------------------------------------------------------------------------------------
 
 
-def _add_node(drawn: Any, name: str, node: GraphNode, look: Look) -> None:
+def _add_node(drawn: DotText, name: str, node: GraphNode, look: Look) -> None:
     lines = node_lines(node, look)
     attributes = _node_look(node)
     classes = [attributes.pop("class", ""), weights_of(lines)]
-    drawn.node(
-        name,
-        label=_label([_centred(line.text) for line in lines], r"\n"),
-        **{**attributes, "class": " ".join(filter(None, classes))},
-    )
+    attributes["label"] = _label([_centred(line.text) for line in lines], r"\n")
+    attributes["class"] = " ".join(filter(None, classes))
+    drawn.node(name, attributes)
 
 
 #: What a kind of stage is drawn as, where that is no rounded box.
@@ -246,13 +237,20 @@ def _role_look(role: Role) -> dict[str, str]:
 
 
 def _edge(
-    edge: GraphEdge, target: GraphNode, lines: list[Line], layout: Mapping[str, str]
-) -> dict[str, Any]:
+    edge: GraphEdge,
+    target: GraphNode,
+    lines: list[Line],
+    layout: Mapping[str, str],
+    *,
+    lean: bool,
+) -> dict[str, str]:
     """Give the attributes of an edge; ``layout`` are those of how it is laid out."""
-    attributes: dict[str, Any] = {**_edge_look(edge, target), **layout}
+    attributes = {**_edge_look(edge, target), **layout}
     classes = [attributes.pop("class", ""), weights_of(lines)]
     if lines:
-        attributes["label"] = _label([_beside(line.text) for line in lines], r"\l", last=True)
+        attributes["label"] = _label(
+            [_beside(line.text, lean=lean) for line in lines], r"\l", last=True
+        )
     if edge.default:
         attributes |= {"dir": "both", "arrowtail": "odot"}
     return attributes | _if("class", " ".join(filter(None, classes)))
@@ -294,11 +292,9 @@ def weights_of(lines: Iterable[Line]) -> str:
     return f"w-{weights}" if weights else ""
 
 
-def _label(lines: list[str], between: str, *, last: bool = False) -> Any:
-    from graphviz import nohtml
-
+def _label(lines: list[str], between: str, *, last: bool = False) -> str:
     text = between.join(map(_escaped, lines))
-    return nohtml(text + between if last else text)
+    return text + between if last else text
 
 
 def _escaped(text: str) -> str:
@@ -310,8 +306,8 @@ def _centred(text: str) -> str:
     return f"{room}{text}{room}"
 
 
-def _beside(text: str) -> str:
-    return f"{_GAP}{text}{' ' * _short_by(text)}{_GAP}"
+def _beside(text: str, *, lean: bool) -> str:
+    return f"{_GAP}{text}{' ' * _short_by(text)}{'' if lean else _GAP}"
 
 
 def _short_by(text: str) -> int:

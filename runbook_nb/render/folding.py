@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
+from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, listed
 from runbook_nb._view import (
     Badge,
@@ -62,11 +62,28 @@ def fold(graph: Graph) -> tuple[Graph, tuple[str, ...]]:
     >>> [node.title for node in folded.nodes], notes
     (['0', '68 stages', '69'], ('3 of 70 nodes drawn: 68 plain stages as 1 node',))
     """
+    folder = _folded(graph)
+    return folder.graph, folder.notes
+
+
+def fold_with_keys(graph: Graph) -> tuple[Graph, tuple[str, ...], Mapping[str, str | None]]:
+    """Fold a chart, and say as which node each of its nodes is drawn; None for one left out.
+
+    Examples
+    --------
+    >>> fold_with_keys(Graph(nodes=(GraphNode(key="a", title="A"),)))[2]
+    {'a': 'a'}
+    """
+    folder = _folded(graph)
+    return folder.graph, folder.notes, folder.drawn_as
+
+
+def _folded(graph: Graph) -> _Folder:
     folder = _Folder(graph)
     folder.fold_branches()
     for step in _STEPS:
         step(folder)
-    return folder.graph, folder.notes
+    return folder
 
 
 class _Folder:

@@ -9,9 +9,9 @@ out, and the caller is told.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb.render.cells import fit, pad, width
 
 #: Between two columns.

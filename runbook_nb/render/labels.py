@@ -7,9 +7,9 @@ whole in the list beside the picture.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._view import Badge, Cell, Graph, GraphEdge, GraphNode
 from runbook_nb.render.cells import cell_text, fit, run_text, runs_of, wrap
 from runbook_nb.render.theme import SIGNS
@@ -58,12 +58,15 @@ class Look:
         Whether edges carry only a number and the count, the rest being left to the list.
     narrow : bool
         Whether what stands in nodes is wrapped sooner.
+    lean : bool
+        Whether labels keep off their edges on one side only, and stages stand closer.
     """
 
     wrap: int = WRAPS[0]
     sentences: bool = True
     numbered: bool = False
     narrow: bool = False
+    lean: bool = False
 
 
 def most_branches(graph: Graph) -> int:

@@ -30,6 +30,8 @@ DARK: Final = TEXT_DARK | {
     "frame": "#2b2b2b",
     "edge": "#666",
 }
+#: Both at once, chosen by the colour scheme of the element.
+BOTH: Final = {name: f"light-dark({LIGHT[name]},{DARK[name]})" for name in LIGHT}
 
 
 def style_for(root: str, theme: str, *, states: bool = False) -> str:
@@ -39,8 +41,9 @@ def style_for(root: str, theme: str, *, states: bool = False) -> str:
     ----------
     root : str
         The class of the picture's root, on which every rule hangs.
-    theme : {"auto", "light", "dark"}
-        ``auto`` carries both and follows what the picture is embedded in.
+    theme : {"auto", "light", "dark", "host"}
+        ``auto`` carries both and follows what the picture is embedded in; ``host`` is for a
+        picture that is part of a page and follows the colour scheme of what is around it.
     states : bool
         Whether it has a stage that waits, or that ended its chart on purpose.
 
@@ -50,14 +53,15 @@ def style_for(root: str, theme: str, *, states: bool = False) -> str:
     (0, True)
     """
     lines, *sheets = map(_sheet, ("flow.css", "flow_paint.css", "flow_states.css")[: 2 + states])
-    light, dark = (
+    light, dark, both = (
         "".join(sheet.safe_substitute(colours, root=f".{root}") for sheet in sheets)
-        for colours in (LIGHT, DARK)
+        for colours in (LIGHT, DARK, BOTH)
     )
     painted = {
         "light": light,
         "dark": dark,
         "auto": f"{light}@media(prefers-color-scheme:dark){{{dark}}}",
+        "host": f"{light}@supports (color:light-dark(#000,#fff)){{{both}}}",
     }
     return lines.safe_substitute(root=f".{root}") + painted.get(theme, painted["auto"])
 

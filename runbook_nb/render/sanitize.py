@@ -35,6 +35,8 @@ _FORMS: Final = {
 }
 _WEIGHTS: Final = {"s": "h", "p": "", "d": "q"}
 _PLACE: Final = re.compile(rf"translate\(({_NUMBER}) ({_NUMBER})\)")
+#: What DOT calls a node, and an edge by its ends.
+_NUMBERED: Final = re.compile(r"n(\d+)(?:->n(\d+))?")
 _SIZE: Final = re.compile(rf"({_NUMBER})(?:pt|px)?")
 
 
@@ -47,19 +49,22 @@ class Parts:
 
     __slots__ = ("body", "box", "height", "width")
 
-    def __init__(self, root: Element) -> None:
+    def __init__(self, root: Element, *, numbered: bool = False) -> None:
         self.width, self.height = (_size(root.get(name)) for name in ("width", "height"))
         self.box = _checked("viewBox", root.get("viewBox"))
-        self.body = "".join(_groups(root))
+        self.body = "".join(_groups(root, numbered))
 
 
-def take_apart(text: str) -> Parts:
+def take_apart(text: str, *, numbered: bool = False) -> Parts:
     """Read an engine's SVG and keep what is on the list.
 
     Parameters
     ----------
     text : str
         What the engine wrote.
+    numbered : bool
+        Whether nodes and edges say their numbers in the DOT text, as ``data-n`` and ``data-e``,
+        for a script that is to find them.
 
     Raises
     ------
@@ -88,19 +93,19 @@ def take_apart(text: str) -> Parts:
         raise NotAPicture("it is not well formed") from error
     if root.tag != f"{_SVG}svg":
         raise NotAPicture("it is not an svg element")
-    return Parts(root)
+    return Parts(root, numbered=numbered)
 
 
-def _groups(root: Element) -> Iterator[str]:
+def _groups(root: Element, numbered: bool) -> Iterator[str]:
     for graph in root:
         if graph.tag == f"{_SVG}g":
             place = _PLACE.search(graph.get("transform", ""))
             x, y = place.groups() if place else ("0", "0")
-            inner = "".join(_group(g) for g in graph if g.tag == f"{_SVG}g")
+            inner = "".join(_group(g, numbered) for g in graph if g.tag == f"{_SVG}g")
             yield f'<g transform="translate({x} {y})">{inner}</g>'
 
 
-def _group(group: Element) -> str:
+def _group(group: Element, numbered: bool) -> str:
     classes = group.get("class", "").split()
     kind = next((c for c in ("node", "edge") if c in classes), "")
     weights = next((c[2:] for c in classes if c.startswith("w-")), "")
@@ -116,7 +121,12 @@ def _group(group: Element) -> str:
             line += 1
             written.append(_text(element, weight))
     inner = "".join(written)
-    return f'<g class="{names}">{inner}</g>' if names else f"<g>{inner}</g>"
+    found = _NUMBERED.fullmatch(group.findtext(f"{_SVG}title") or "") if numbered else None
+    number = ""
+    if found is not None and kind:
+        source, target = found.groups()
+        number = f' data-n="{source}"' if target is None else f' data-e="{source} {target}"'
+    return f'<g class="{names}"{number}>{inner}</g>' if names else f"<g>{inner}</g>"
 
 
 def _shape(tag: str, element: Element) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._text import counted
 from runbook_nb._view import Badge, Cell, FlowLine, Role, Run, State
 from runbook_nb.render import cells

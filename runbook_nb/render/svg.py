@@ -13,11 +13,11 @@ import re
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 from typing import Final, TypeVar
 
+from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot

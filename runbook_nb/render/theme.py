@@ -237,6 +237,12 @@ def bar_style(role: str, percent: float) -> str:
 
 
 @cache
+def tokens() -> str:
+    """Give the part of the stylesheet that names colours, as cards and widgets both need it."""
+    return shortened(shipped("tokens.css"))
+
+
+@cache
 def css() -> str:
-    """Give the stylesheet as it stands in every output: the file without comments and spaces."""
-    return shortened(shipped("card.css"))
+    """Give the stylesheet as it stands in every output: the files without comments and spaces."""
+    return tokens() + shortened(shipped("card.css"))

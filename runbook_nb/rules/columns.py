@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from runbook_nb._frozen import FrozenDict, FrozenList, Immutable
+from runbook_nb._frozen import FrozenDict, FrozenList, MadeOnDemand
 from runbook_nb._text import MISSING
 from runbook_nb.rules.held import CHUNK, Held, PlainColumn, Vector
 
@@ -32,7 +32,7 @@ def smallest(numbers: Sequence[int], most: int) -> Numbers:
     return array("H" if most < 65536 else "I", numbers)
 
 
-class Columns(Sequence[FrozenDict], Immutable):
+class Columns(MadeOnDemand[FrozenDict]):
     """Rows kept as columns; made by `as_columns`.
 
     A frozen sequence of `FrozenDict`: a row is made when it is looked at, with the keys it had in
@@ -187,15 +187,6 @@ class Columns(Sequence[FrozenDict], Immutable):
             FrozenDict({name: values[name][place] for name in layout})
             for place, layout in enumerate(layouts)
         )
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __copy__(self) -> Columns:
         return self

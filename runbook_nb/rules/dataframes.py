@@ -146,7 +146,7 @@ def typed_series(column: Held, index: Any = None) -> Any:
 
         vector = vector_of(column.arrow())
     if vector is not None and not vector.days:
-        return pd.Series(_typed_array(vector), index=index)
+        return pd.Series(typed_array(vector), index=index)
     if isinstance(column, CategoryColumn):
         try:
             return pd.Series(
@@ -161,7 +161,15 @@ def typed_series(column: Held, index: Any = None) -> Any:
     return pd.Series(typed, index=index, dtype=held)
 
 
-def _typed_array(vector: Vector) -> Any:
+def typed_array(vector: Vector) -> Any:
+    """Give a vector as a pandas array of a nullable type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> typed_array(Vector(np.array([7, 0]), np.array([False, True]))).tolist()
+    [7, <NA>]
+    """
     import numpy as np
     import pandas as pd
 

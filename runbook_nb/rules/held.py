@@ -13,7 +13,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, overload
 
-from runbook_nb._frozen import ATOMS, Immutable
+from runbook_nb._frozen import ATOMS, MadeOnDemand
 from runbook_nb._json import plain_scalar
 from runbook_nb._text import MISSING
 from runbook_nb.rules.facts import snapshot
@@ -153,7 +153,7 @@ def _local(instant: Any, zone: Any) -> Any:
         return instant.replace(tzinfo=UTC)
 
 
-class Held(Sequence[Any], Immutable):
+class Held(MadeOnDemand[Any]):
     """A column: a frozen sequence of canonical values, `MISSING` where a row has none."""
 
     __slots__ = ()
@@ -205,15 +205,6 @@ class Held(Sequence[Any], Immutable):
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), CHUNK):
             yield from self.many(range(start, min(start + CHUNK, len(self))))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
-            return NotImplemented
-        return len(self) == len(other) and all(
-            a is b or a == b for a, b in zip(self, other, strict=True)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {len(self)} values>"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._text import clip, did_you_mean, visible
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.checks import at

@@ -7,9 +7,9 @@ built, so that everything wrong with it is said at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable, freeze
 from runbook_nb.errors import RunbookError
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, listed, visible
 from runbook_nb.rules.hiding import Hider

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest

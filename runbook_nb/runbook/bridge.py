@@ -6,8 +6,6 @@ something never fails the call; an absence an inner tool declared is the answer,
 
 from __future__ import annotations
 
-import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
 
 #: Version word of an answer whose runbook declared no rules.
 UNDECLARED: Final = "undeclared"
-
-_log = logging.getLogger("runbook_nb")
 
 
 class Observed(Protocol):
@@ -159,9 +155,11 @@ def _options(
 
 def engine_of(ctx: ToolContext, begin: Callable[..., Any]) -> dict[str, Any]:
     """Give the engine of a call as an option, to a procedure that knows of engines."""
-    if ctx.engine is None or "engine" not in inspect.signature(begin).parameters:
+    if ctx.engine is None:
         return {}
-    return {"engine": ctx.engine}
+    from inspect import signature
+
+    return {"engine": ctx.engine} if "engine" in signature(begin).parameters else {}
 
 
 async def _answer(
@@ -253,10 +251,13 @@ def _learn_from_calls(run: Run, recorded: RecordedDispatch) -> None:
 
 def _warn(run: Run, what: str, error: Exception) -> None:
     """Log what went wrong beside a run; a traceback quotes values, so a policy leaves it out."""
+    from logging import getLogger  # dear to import, and most runs have nothing to warn of
+
+    log = getLogger("runbook_nb")
     if run.redactor.active:
-        _log.warning("%s: %s", what, run.redactor.text(error_words(describe_error(error))))
+        log.warning("%s: %s", what, run.redactor.text(error_words(describe_error(error))))
     else:
-        _log.warning("%s", what, exc_info=error)
+        log.warning("%s", what, exc_info=error)
 
 
 def args_of(recorded: RecordedDispatch) -> list[Any]:

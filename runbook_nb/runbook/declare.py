@@ -6,11 +6,11 @@ order, and the procedure's factory is tried once then; what a call does is in `b
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from types import CoroutineType
 from typing import Any, Final
 
+from runbook_nb._dataclass import dataclass, fields, is_dataclass
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.chart.model import Limits
@@ -428,7 +428,7 @@ def _probe(declaration: Declaration, where: str) -> Procedure:
         ) from error
     if not isinstance(made, Procedure):
         fix = "call .build() at the end" if hasattr(made, "build") else "return a built chart"
-        if inspect.iscoroutine(made):
+        if isinstance(made, CoroutineType):
             made.close()
             fix = "make the factory a plain def; the stages may be async"
         raise DefinitionError(

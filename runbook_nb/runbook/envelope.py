@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from runbook_nb.runbook.comparing import Comparison
     from runbook_nb.runbook.rejudging import Rejudged
     from runbook_nb.runbook.sides import Side
+    from runbook_nb.widgets.explorer import Explorer
 
 #: The two keys of an envelope on the wire, in order.
 ENVELOPE_KEYS: Final = ("af_coverage", "result")
@@ -324,6 +325,29 @@ class Envelope(Renderable, FrozenDict):
 
         wanted = len(self.verdicts) >= LARGE if typed is None else typed
         return typed_to_frame(self) if wanted else verdict_frame(self)
+
+    def explore(self, subject: Any = None) -> Explorer:
+        """Go through the walk row by row, beside its flowchart; a widget.
+
+        It pages through the fullest record there is, and says which: the live one, a walk filed
+        whole, a recording, else the dossier and the filed rows.
+
+        Parameters
+        ----------
+        subject : object, optional
+            Whose decision to begin at; by default that of the first subject.
+
+        Examples
+        --------
+        >>> from runbook_nb.runbook.triage import triage
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> envelope = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+        >>> envelope.explore("a")
+        <Explorer triage · row 13 of 21 · Verdict of a: old by rule 1 of age v1: days 9 > 7>
+        """
+        explorer: Explorer = through("explore", self, subject)
+        return explorer
 
     # -- forms -----------------------------------------------------------------------------
 

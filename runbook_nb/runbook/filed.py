@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._deep import read_json
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._text import MISSING, counted, show
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried, RunbookError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from runbook_nb.record.walk import Walk
+    from runbook_nb.widgets.explorer import Explorer
 
 
 class FiledWalk(Sequence[WalkRow], Renderable):
@@ -163,6 +164,11 @@ class FiledWalk(Sequence[WalkRow], Renderable):
             "the flowchart is not carried by the filed rows, which hold no edges",
             fix="ask the live envelope, or recording() where one was filed",
         )
+
+    def explore(self) -> Explorer:
+        """Go through the filed rows one by one; a widget."""
+        explorer: Explorer = through("explore", self)
+        return explorer
 
     def to_frame(self) -> pd.DataFrame:
         """Give the filed rows as a DataFrame with the eight columns."""

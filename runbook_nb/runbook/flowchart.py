@@ -6,13 +6,13 @@ checked or by which rules; `runbook_as_tool` is for that.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import encode, to_wire
+from runbook_nb._sync import is_awaitable
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.kept import KeptRecords
@@ -183,7 +183,7 @@ async def _answered(declaration: _Declaration, running: Awaitable[Run], ctx: Too
         return encode(to_wire(run.output))
     try:
         text = declaration.mapper(run.state)
-        if inspect.isawaitable(text):
+        if is_awaitable(text):
             text = await text
     except Exception as error:  # the run happened; what went wrong with its telling is told
         reason = error_words(describe_error(error))

@@ -15,7 +15,8 @@ from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.record.tallies import mapped
-from runbook_nb.rules.held import Held
+from runbook_nb.rules.dataframes import typed_array
+from runbook_nb.rules.held import Held, Vector
 from runbook_nb.runbook.wire_rows import WireRows, is_columnar
 
 if TYPE_CHECKING:
@@ -152,24 +153,16 @@ def _of_vector(vector: Any, places: Sequence[int] | None) -> Any:
     import numpy as np
     import pandas as pd
 
-    data, nulls, zone = vector.data, vector.nulls, vector.zone
+    data, nulls = vector.data, vector.nulls
     if places is not None and not isinstance(places, range):
         where = np.asarray(places)
         data, nulls = data[where], None if nulls is None else nulls[where]
         nulls = nulls if nulls is not None and nulls.any() else None
-    if data.dtype.kind == "M":
-        found = pd.Series(data.copy())
-        if nulls is not None:
-            found[nulls] = pd.NaT
-        return found if zone is None else found.dt.tz_localize("UTC").dt.tz_convert(zone)
-    if data.dtype.kind == "u":
-        data = data.astype("int64") if data.dtype.itemsize < 8 else data
-    if nulls is None:
-        return pd.Series(data.copy())
-    made = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}.get(
-        data.dtype.kind, pd.arrays.IntegerArray
-    )
-    return made(data.copy(), nulls.copy())
+    if data.dtype.kind == "u" and data.dtype.itemsize < 8:
+        data = data.astype("int64")
+    if nulls is None and data.dtype.kind != "M":
+        return pd.Series(data.copy())  # a type that knows no nulls, as there is none
+    return typed_array(Vector(data.copy(), nulls, vector.zone))
 
 
 def _ends(values: Sequence[Any], nulls: bool) -> tuple[int, int]:

@@ -7,7 +7,6 @@ id.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,6 @@ from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
-
-_log = logging.getLogger("runbook_nb")
 
 
 def resolve_decider(structure: Structure, decider: str) -> tuple[frozenset[str], dict[str, str]]:
@@ -115,6 +112,8 @@ def meanings_of(run: Run, declared_in: Structure, decider: str) -> dict[str, str
         # Nothing is harvested then, and nobody would see why.
         fix = did_you_mean(decider, names) or f"those that decided are {listed(sorted(names))}"
         words = f"verdicts.decider {decider!r} named no decider of {run.name}; {fix}"
-        _log.warning("%s", text(words))
+        from logging import getLogger
+
+        getLogger("runbook_nb").warning("%s", text(words))
     observed = {text(b): text(m) for b, m in observed_meanings(order, spellings).items()}
     return compose_meanings({text(b): text(m) for b, m in declared.items()}, observed)

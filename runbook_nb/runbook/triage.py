@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict
+from runbook_nb._sync import run_sync
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.judging import VERDICT, judged_chart
@@ -20,6 +21,7 @@ from runbook_nb.coverage import Items, coverage
 from runbook_nb.errors import DefinitionError, RuleError
 from runbook_nb.rules import RuleSet
 from runbook_nb.rules.columns import Columns, as_columns
+from runbook_nb.rules.plan import plan_of
 from runbook_nb.runbook.declare import runbook_as_tool
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS
@@ -144,7 +146,7 @@ def triage(
     source_tool = define_tool(
         name=source_name,
         description=f"Hands over the rows: {source}",
-        execute=lambda args: coverage(
+        execute=lambda args, ctx: coverage(
             {"rows": items},
             checked=ground,
             not_checked=not_checked,
@@ -198,7 +200,9 @@ def triage(
         for tool in (source_tool, runbook):
             _refuse_taken(box, tool)
             box.add(tool)
-    answer = box.call_sync(name)
+    # Where no function, store or gate is the caller's, nobody asks for a loop but the engine.
+    alone = toolbox is None and not plan_of(rules).has_functions
+    answer = run_sync(lambda: box.call(name), alone=alone)
     if not isinstance(answer, Envelope):  # only an absence comes back unwrapped, and rows are rows
         raise DefinitionError(f"triage gave {type(answer).__name__}, not an envelope")
     return answer

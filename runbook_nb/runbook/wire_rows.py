@@ -15,7 +15,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeGuard, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, MadeOnDemand
 from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
@@ -38,7 +38,7 @@ _ARROW: Final = frozenset(
 _LARGEST: Final = 1 << MAX_BITS
 
 
-class WireRows(Sequence[FrozenDict], Immutable):
+class WireRows(MadeOnDemand[FrozenDict]):
     """Rows of a source in the order they are shown, each converted when looked at.
 
     Parameters
@@ -112,13 +112,6 @@ class WireRows(Sequence[FrozenDict], Immutable):
         if isinstance(rows, VerdictRows):
             return rows.some(places)
         return rows.rows(places) if isinstance(rows, Columns) else map(rows.__getitem__, places)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (tuple, (list(self),))

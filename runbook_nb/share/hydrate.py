@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._json import canonical
 from runbook_nb._text import clip, counted, show, visible
 from runbook_nb.errors import LoadError

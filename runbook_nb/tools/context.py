@@ -7,9 +7,9 @@ never part of what a model is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._stop import Stop
 from runbook_nb.artifacts import ArtifactScope, NoArtifacts

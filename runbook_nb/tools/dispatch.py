@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._json import to_wire
 from runbook_nb._stop import Stop

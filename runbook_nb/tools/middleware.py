@@ -6,9 +6,9 @@ Tools layer. The first middleware is outermost; results pass back through the ch
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._stop import Stop
 from runbook_nb.errors import DefinitionError
 from runbook_nb.tools.context import Session

@@ -8,18 +8,20 @@ signature names such a type; pydantic then also turns what arrives into the anno
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import UnionType
-from typing import Any, Final, NoReturn
+from types import MethodType, UnionType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from runbook_nb._dataclass import dataclass, field
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb.errors import DefinitionError, Problem, ToolRefused
 from runbook_nb.tools.context import ToolContext
+
+if TYPE_CHECKING:
+    import inspect
 
 #: The schema of a tool that was given none: an object, of which nothing is said.
 EMPTY_SCHEMA: Final[dict[str, Any]] = {"type": "object", "properties": {}}
@@ -130,7 +132,9 @@ def read_signature(
     {'cluster': {'type': 'string', 'description': 'Where to look.'},
      'days': {'type': 'integer', 'default': 7}}
     """
-    docs = parameter_docs(inspect.getdoc(function) or "")
+    from inspect import getdoc
+
+    docs = parameter_docs(getdoc(function) or "")
     reading = _Reading(tool)
     for parameter in _signature(function).parameters.values():
         reading.add(parameter, _annotation(function, parameter, names or {}, tool), refs or {})
@@ -220,13 +224,15 @@ class _Reading:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    from inspect import signature
+
     if sys.version_info >= (3, 14):
         import annotationlib
 
         # Names imported for type checkers only must not keep a signature from being read.
         forward = annotationlib.Format.FORWARDREF
-        return inspect.signature(function, annotation_format=forward)
-    return inspect.signature(function)
+        return signature(function, annotation_format=forward)
+    return signature(function)
 
 
 def _annotation(
@@ -238,8 +244,10 @@ def _annotation(
     found = parameter.annotation
     if found is parameter.empty:
         return Any
-    plain = inspect.unwrap(function)
-    if not hasattr(plain, "__globals__") and not inspect.ismethod(plain):
+    from inspect import unwrap
+
+    plain = unwrap(function)
+    if not hasattr(plain, "__globals__") and not isinstance(plain, MethodType):
         plain = type(plain).__call__  # a callable object
     plain = getattr(plain, "__func__", plain)
 
@@ -476,7 +484,9 @@ def summary_of(doc: str) -> str:
     >>> summary_of("Read ages\nof backups.\n\nSlow.")
     'Read ages of backups.'
     """
-    return " ".join(inspect.cleandoc(doc).partition("\n\n")[0].split())
+    from inspect import cleandoc
+
+    return " ".join(cleandoc(doc).partition("\n\n")[0].split())
 
 
 _SECTION = re.compile(r"^(?P<name>\S.*)\n-{3,}\s*$", re.MULTILINE)
@@ -490,7 +500,9 @@ def parameter_docs(doc: str) -> dict[str, str]:
     >>> parameter_docs("Do.\n\nParameters\n----------\na, b : int\n    Both\n    of them.")
     {'a': 'Both of them.', 'b': 'Both of them.'}
     """
-    text = inspect.cleandoc(doc)
+    from inspect import cleandoc
+
+    text = cleandoc(doc)
     sections = list(_SECTION.finditer(text))
     found: dict[str, str] = {}
     for at, section in enumerate(sections):

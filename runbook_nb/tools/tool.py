@@ -8,16 +8,16 @@ against its catalogue.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, fields
+from types import FunctionType
 from typing import Any, Final, overload
 
 from runbook_nb._arguments import unchecked_keywords
+from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import run_sync
+from runbook_nb._sync import is_awaitable, loop_at_hand, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
 from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
@@ -199,12 +199,13 @@ class Tool(Renderable):
         given = as_arguments(args, self.name)
         context = ToolContext() if ctx is None else ctx
         if self.blocking:
+            await loop_at_hand()
             import asyncio
 
             result = await asyncio.to_thread(self.body, given, context)
         else:
             result = self.body(given, context)
-        return await result if inspect.isawaitable(result) else result
+        return await result if is_awaitable(result) else result
 
     def execute_sync(
         self, args: Mapping[str, Any] | None = None, ctx: ToolContext | None = None
@@ -276,12 +277,23 @@ def define_tool(**declared: Any) -> Tool:
     return Tool(body=_with_context(execute) if callable(execute) else execute, **parts)
 
 
+def _is_plain(function: Any) -> bool:
+    """Say whether its code alone tells what a function takes; inspect is dear to import."""
+    return (
+        isinstance(function, FunctionType) and function.__defaults__ is None and not vars(function)
+    )
+
+
 def _with_context(execute: Callable[..., Any]) -> Body:
     """Let a body leave out the context parameter, or both."""
     if isinstance(execute, _FunctionBody):
         return execute
+    if _is_plain(execute) and execute.__code__.co_argcount == len(("args", "ctx")):
+        return execute
+    from inspect import signature
+
     try:
-        parameters = inspect.signature(execute).parameters.values()
+        parameters = signature(execute).parameters.values()
     except (TypeError, ValueError):  # written in C, without a signature
         return execute
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -360,13 +372,15 @@ def _from_function(
             code="bad_tool",
             fix="decorate a function; give the name by keyword: @tool(name=...)",
         )
+    from inspect import getdoc
+
     name = declared.get("name", getattr(function, "__name__", MISSING))
     if name is MISSING:
         refuse_tool("?", "name", "this callable has none of its own", "give name=")
     checked_name(name)
     wants = declared.get("wants")
     refs = wants if isinstance(wants, Mapping) else {}
-    parts = {"description": summary_of(inspect.getdoc(function) or ""), **declared, "name": name}
+    parts = {"description": summary_of(getdoc(function) or ""), **declared, "name": name}
     if "execute" in parts:
         refuse_tool(name, "execute", "is the decorated function itself", "leave it out")
     signature = read_signature(function, tool=name, refs=refs, names=names)
@@ -388,8 +402,10 @@ class _FunctionBody:
             reason = f": {ctx.signal.reason}" if ctx.signal.reason else ""
             raise RunCancelled(f"tool {self.name!r} was not started{reason}", where=self.name)
         positional, named = self.signature.bind(args, ctx, tool=self.name)
+        from inspect import signature
+
         try:
-            inspect.signature(self.function).bind(*positional, **named)
+            signature(self.function).bind(*positional, **named)
         except TypeError as error:  # only the raw door comes here with arguments nobody judged
             raise ToolRefused(
                 f"tool {self.name!r} cannot take these arguments: {error}",

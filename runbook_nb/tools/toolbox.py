@@ -8,13 +8,12 @@ credential, body; the result goes back through the middleware in reverse.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
+from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
 from runbook_nb._sync import run_sync
@@ -147,7 +146,7 @@ did you mean 'ages'?
         ):
             if given is not None and not callable(given):
                 raise DefinitionError(f"{name} must be callable, not {given!r}", where=name)
-        if inspect.iscoroutinefunction(observer):
+        if observer is not None and _is_async(observer):
             raise DefinitionError(
                 "the observer is async, and is told things where nothing can be awaited",
                 where="observer",
@@ -545,6 +544,12 @@ did you mean 'ages'?
             closing=tuple(closing),
             remarks=tuple(remarks),
         )
+
+
+def _is_async(function: Any) -> bool:
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(function)
 
 
 def _gates(tool: Tool) -> list[str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb._text import MISSING, clip, counted, listed, visible
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.errors import ArtifactError, Problem, ToolRefused

@@ -142,7 +142,7 @@ class Widget(anywidget.AnyWidget):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_esm" not in vars(cls):  # as it is in the class each instance is given for its traits
             cls._esm = static.script("widget.js", *cls.scripts)
-            cls._css = theme.css() + static.sheet("widget.css", *cls.sheets)
+            cls._css = theme.tokens() + static.sheet("widget.css", *cls.sheets)
         cls._answering = dict(cls._answering) | {
             method.__dict__["_answers"]: name
             for name, method in vars(cls).items()

@@ -140,3 +140,36 @@ def test_times_keep_their_zone_and_every_nanosecond():
 def test_a_part_has_the_rows_of_its_range(large):
     columns = as_columns(large)
     assert columns.part(range(5, 9)) == columns[5:9]
+
+
+# -- some cells of a column ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", None, "é", "d"] * 40,
+        [1, None, 3, 4] * 40,
+        [1.5, float("nan"), None, -0.0] * 40,
+        [dt.date(2026, 1, 2), None] * 80,
+    ],
+)
+def test_few_cells_of_arrow_data_are_those_of_many_wherever_they_lie(values):
+    chunks = pa.chunked_array([values[:3], values[3:90], values[90:]])
+    held = as_columns(pa.table({"x": chunks})).held("x")
+    whole = held.whole()
+    places = [0, 2, 3, 89, 90, 159, 4, 4]
+    expected = [whole[place] for place in places]
+    assert held.many(places) == held.many(tuple(places)) == held.many(iter(places)) == expected
+    assert [held[place] for place in places] == expected
+    assert held.many(places * 20) == expected * 20  # more than are read one by one
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "float64", "datetime64[ns]"])
+def test_one_cell_of_an_array_is_that_of_the_whole(dtype):
+    series = pd.Series([1, None, 0, 1], dtype="Float64").astype(dtype)
+    held = as_columns(pd.DataFrame({"x": series})).held("x")
+    whole = held.whole()
+    assert [held.many((place,))[0] for place in range(4)] == whole
+    assert whole[1] is None
+    assert [type(held[place]) for place in range(4)] == list(map(type, whole))

@@ -68,6 +68,22 @@ def test_the_envelope_of_a_few_subjects_costs_few_calls(bench, rows):
     assert whole - calls(bench, chart.run_sync) <= 3_500
 
 
+def test_filing_the_walk_of_an_answer_costs_as_many_calls_as_it_has_rows(bench, rows):
+    """A filed walk has five hundred rows at most, and they are made from forms of their shapes."""
+
+    def filing(n):
+        chart = bench.ours.row_wise_chart(rows[:n])
+        tool = rb.runbook_as_tool(
+            name="triage", description="Judges rows.", procedure=lambda tools: chart
+        )
+        boxes = rb.Toolbox([tool]), rb.Toolbox([tool], artifacts=None)
+        filed, plain = (calls(bench, lambda box=box: box.call_sync("triage")) for box in boxes)
+        return filed - plain
+
+    assert filing(50) <= 6_000
+    assert filing(N) <= filing(N // 2) + 100
+
+
 def test_the_envelope_of_columns_costs_the_same_for_however_many_subjects(bench, rows):
     def whole(n):
         return calls(bench, bench.ours.answers(bench.ours.batch_chart(columns(n), n)))

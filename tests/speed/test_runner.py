@@ -104,10 +104,59 @@ def results(bench, **more):
 
 
 def test_the_tables_say_what_the_figures_say(bench):
-    lines = list(bench.write_docs.tables(results(bench)))
-    assert lines[2] == "| **1** t | what | 0.9× | ≤ 1 | ≤ 0.5 | gate |"
+    title, _, _, line, _ = bench.write_docs.tables(results(bench))
+    assert title.startswith("### Row by row")
+    assert line == "| **1** t | what | 0.9× | ≤ 1 | ≤ 0.5 | gate |"
     assert "2026-01-02" in next(bench.write_docs.where(results(bench)))
     assert next(bench.write_docs.summary(results(bench))).startswith("1 of 1 goals")
+
+
+def test_every_goal_has_a_place_on_the_page(bench):
+    placed = [number for _, numbers in bench.write_docs.THEMES for number in numbers]
+    assert sorted(placed) == sorted(bench.goal.GOALS)
+
+
+def test_the_summary_says_what_falls_short_and_by_how_much(bench):
+    kept = results(bench)
+    assert any("what: 0.9× (stretch ≤ 0.5)" in line for line in bench.write_docs.summary(kept))
+    kept["goals"][0]["figures"] = [figure(bench, 2).to_dict()]
+    kept["goals"][0]["not_measured"] = "no node"
+    said = "\n".join(bench.write_docs.summary(kept))
+    assert "A gate is missed" in said
+    assert "what: 2× (gate ≤ 1, stretch ≤ 0.5); not measured: no node" in said
+
+
+def against(bench, number, names, ratio=30.0):
+    """Give a goal against others as it is kept: what each took, and how ours compared."""
+    goal = results(bench)["goals"][0] | {"number": number}
+    goal["figures"], goal["series"] = [], [{"name": "row-wise", "n": 1_000, "us": 8.0}]
+    for name in names:
+        goal["series"].append({"name": name, "n": 1_000, "us": 240.0})
+        goal["figures"] += [
+            bench.goal.Figure(name, 240.0, "us/subject").to_dict(),
+            bench.goal.Figure("ours row-wise, times as fast as that", ratio, "x").to_dict(),
+        ]
+    return goal
+
+
+def test_others_stand_with_those_that_keep_as_much(bench):
+    without = against(bench, 10, ["burr 1, no tracker", "beside: burr 1, one's own loop"])
+    keeping = against(bench, 11, ["burr 1, tracker"], 300.0)
+    kept = {"goals": [against(bench, 9, ["js 9, full recording", "js 9, no recorder"]),
+                      without, keeping]}  # fmt: skip
+    lines = list(bench.write_docs.peers(kept))
+    second = lines.index("### With their recording\n")
+    first, second = lines[:second], lines[second:]
+    assert "| **burr 1, no tracker** | 240 | 30× |" in first
+    assert "| burr 1, one's own loop | 240 | 30× |" in first
+    assert "| **js 9, no recorder** | 240 | 30× |" in first
+    assert "| **burr 1, tracker** | 240 | 300× |" in second
+    assert "| **js 9, full recording** | 240 | 30× |" in second
+    assert any("this package, row-wise" in line for line in first)
+    drawn = {one.name: one for one in list(bench.write_docs.plots(kept))[1][1]}
+    assert drawn["burr, tracker"].dashed
+    assert not drawn["burr, no tracker"].dashed
+    assert not any("loop" in name for name in drawn)
 
 
 def test_figures_of_a_quick_run_are_no_result(bench):

@@ -246,7 +246,7 @@ def test_scripts_and_stylesheets_are_small(kind):
 
 @pytest.mark.parametrize("kind", widgets(), ids=lambda kind: kind.__name__)
 def test_stylesheets_keep_to_the_widget(kind):
-    own = kind._css.removeprefix(theme.css())
+    own = kind._css.removeprefix(theme.tokens())
     for selectors in re.findall(r"([^{}]+)\{", re.sub(r"@[^{}]+\{", "", own)):
         for selector in re.split(r",(?![^(]*\))", selectors):
             assert selector.strip().startswith((".rbnb", ".rbw")), selector

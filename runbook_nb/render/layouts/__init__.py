@@ -7,9 +7,9 @@ fails or that takes too long gives way to the next; nothing raises, nothing asks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from runbook_nb._dataclass import dataclass
 from runbook_nb.render.layouts.base import Layout, LayoutFailed
 from runbook_nb.render.layouts.engines import DotLayout, PureLayout, PygraphvizLayout
 from runbook_nb.settings import settings
