@@ -19,7 +19,6 @@ from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.published import published_structure
 from runbook_nb.record.served import served_by
-from runbook_nb.record.written import write_log
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -112,6 +111,8 @@ def own_record(run: Run, report: WireReport) -> dict[str, Any]:
     beside = {"args": args, "initial": run.raw_initial, "state": state, "result": result}
     if run.raw_output is not MISSING:
         beside["output"] = run.raw_output
+    from runbook_nb.record.written import write_log  # of which no answer without one has a use
+
     own = {
         "format": OWN_FORMAT,
         "name": run.name,
