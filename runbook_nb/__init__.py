@@ -302,6 +302,9 @@ if TYPE_CHECKING:
     from runbook_nb.widgets.form import (
         RunForm as RunForm,
     )
+    from runbook_nb.widgets.rulelab import (
+        RuleLab as RuleLab,
+    )
 
 #: public name -> module it lives in. ``errors`` is the module itself.
 _HOMES: dict[str, str] = {
@@ -402,6 +405,7 @@ _HOMES: dict[str, str] = {
     "verdict_rows_of": "runbook",
     "render_verdict_table": "runbook",
     "RunForm": "widgets.form",
+    "RuleLab": "widgets.rulelab",
 }
 
 __all__ = ["__version__", "errors", *_HOMES]
