@@ -22,7 +22,7 @@ from runbook_nb.rules.columns import as_columns
 from runbook_nb.rules.edges import Limit, Measures
 from runbook_nb.rules.keeping import has_other_content, save
 from runbook_nb.rules.known import Again, KnownFacts, judge_again
-from runbook_nb.rules.silent import Silent, fired, silent_rules
+from runbook_nb.rules.silent import Alone, Silent, fired, silent_rules
 from runbook_nb.runbook.comparing import Comparison
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.facts import hides
@@ -105,6 +105,7 @@ class RuleLab(Widget):
         left_out = [row for row, n in enumerate(self.before.numbers) if n in undecided]
         self.measures = Measures(self.facts, left_out)
         self._draft = Draft(rules, self._check_key)
+        self._alone: Alone = {}
         #: The condition whose key the histogram shows: that of the last limit changed.
         self.looked_at: tuple[int, str, str] | None = None
         self._judge()
@@ -185,6 +186,7 @@ class RuleLab(Widget):
         """Judge the draft."""
         draft = self._draft.applied
         self.again: Again = judge_again(draft, self.facts)
+        self._fired = fired(self.again)
         recorded = None if self._envelope is None else self._envelope.side
         self.after: Side = side_of_again(
             self.again, self.before.subjects, self.shown(draft), recorded
@@ -203,12 +205,12 @@ class RuleLab(Widget):
     @property
     def fired(self) -> tuple[int, ...]:
         """How many subjects each rule of the draft decides."""
-        return fired(self.again)
+        return self._fired
 
     @property
     def silent(self) -> tuple[Silent, ...]:
         """The rules of the draft that decide nobody, with what takes those that meet them."""
-        return silent_rules(self.again)
+        return silent_rules(self.again, self._alone)
 
     @property
     def draft(self) -> RuleSet:

@@ -106,7 +106,12 @@ def test_everything_is_done_by_keyboard(bench):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     bench.reads("3 verdicts change")
-    assert limit.input_value() == "12"
+    bench.page.wait_for_function(
+        "(root) => [...document.querySelectorAll(root + ' input[type=number]')]"
+        ".some((one) => one.value === '12')",
+        arg=ROOT,
+    )
+    assert limit.input_value() == slider.input_value() == "12"
     # Order: the handle moves its rule, and stays the focus.
     bench.root.get_by_role("button", name="Rule 3: move").focus()
     page.keyboard.press("ArrowUp")

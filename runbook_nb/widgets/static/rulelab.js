@@ -85,6 +85,9 @@ const render = ({ model, el }) => {
     return make("span", { class: "rbwl-cond" }, tile(chosen), picked(values, chosen, label, on));
   };
 
+  // As wide as what is in it, with so many pixels around it.
+  const wide = (text, around) => `calc(${Math.min(Math.max(String(text).length, 3), 24)}ch + ${around}px)`;
+
   const field = (rule, one, value, kind, name, send) => {
     if (kind === "bool" || kind === "presence") {
       const words = kind === "bool" ? ["true", "false"] : ["yes", "no"];
@@ -94,7 +97,8 @@ const render = ({ model, el }) => {
     const type = { number: "number", date: "date", span: "number" }[kind] ?? "text";
     return typed(value, name, (event) => send(event.target.value), {
       type, step: type === "number" ? "any" : undefined,
-      class: `rbw-in${type === "number" ? " rbwl-num" : ""}`, style: MONO, "data-field": "value",
+      class: `rbw-in${type === "number" ? " rbwl-num" : ""}`, "data-field": "value",
+      style: type === "date" ? MONO : `${MONO};width:${wide(value, type === "number" ? 36 : 22)}`,
     });
   };
 
@@ -162,15 +166,18 @@ const render = ({ model, el }) => {
     const line = make("span", { class: "rbwl-cond rbwl-one" });
     const bad = rule.wrong && rule.wrong.key === one.key;
     if (!first) line.append(dim("and "));
-    line.append(
-      typed(one.key, `key of rule ${number}`, (event) => edit(rule, "key", one.key, event.target.value), {
-        list: keys.id, style: MONO, "data-field": "key",
-        size: Math.min(Math.max(one.key.length, 3), 20), "aria-invalid": bad ? "true" : undefined,
-        spellcheck: "false",
-      }),
+    const key = typed(one.key, `key of rule ${number}`,
+      (event) => edit(rule, "key", one.key, event.target.value), {
+        style: `${MONO};width:${wide(one.key, 20)}`, "data-field": "key",
+        "aria-invalid": bad ? "true" : undefined, spellcheck: "false",
+      });
+    // The mark of a list of proposals takes room, so it is there only while something is typed.
+    key.addEventListener("focus", () => key.setAttribute("list", keys.id));
+    key.addEventListener("blur", () => key.removeAttribute("list"));
+    line.append(key,
       picked(lab.ops, one.op, `operator of ${one.key}, rule ${number}`,
         (event) => edit(rule, "operator", one.key, one.op, event.target.value),
-        { "data-field": "op", style: `width:${signOf(one.op).length + 5}ch` }),
+        { "data-field": "op", style: `width:${signOf(one.op).length + 4}ch` }),
       limited(rule, one, number));
     if (one.unit && !one.slider) line.append(dim(one.unit));
     return line;
@@ -421,7 +428,7 @@ const render = ({ model, el }) => {
     }
     if (lab.near.length && lab.histogram) {
       parts.push(table("On the edge", `nearest to the limit of ${lab.histogram.key}`,
-        [["subject"], [lab.histogram.key, true], ["from the limit"], ["draft"]],
+        [["subject"], [lab.histogram.key, true], ["distance"], ["draft"]],
         lab.near.map((one) => [data(one.subject), data(one.value), one.distance,
           one.branch === null ? dim(one.why) : verdict(one.branch)])));
     }
