@@ -128,11 +128,13 @@ class Progress(Renderable):
             total=len(self.steps),
             whole=True,
         )
+        state = _ENDED.get(self.status, self.status)
         return Card(
             kind="Run",
             name=self.name,
-            state=_ENDED.get(self.status, self.status),
+            state=state,
             headline=self.said,
+            heading=f"{state.capitalize()}, {self.said}",
             sections=(Section(label="", parts=(table,), in_text=False),),
         )
 

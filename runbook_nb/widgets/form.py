@@ -35,6 +35,7 @@ from runbook_nb.widgets.fields import Entries, Raw
 
 #: What a secret that was given is shown as.
 GIVEN: Final = "given, not shown"
+NOT_GIVEN: Final = "not given"
 #: Characters of a value that the static view shows.
 MAX_VALUE: Final = 200
 
@@ -363,7 +364,7 @@ class RunForm(Widget):
             (
                 Data(value=field.name),
                 self._shown(field.name),
-                "required" if field.required else "",
+                "yes" if field.required else "",
                 faults.get(field.name) or field.description or field.hint,
             )
             for field in self._fields.fields
@@ -372,7 +373,7 @@ class RunForm(Widget):
             columns=(
                 Column(head="field"),
                 Column(head="value"),
-                Column(head=""),
+                Column(head="required", in_text="labelled"),
                 Column(head="about"),
             ),
             rows=rows,
@@ -383,25 +384,30 @@ class RunForm(Widget):
         if self.outcome.get("what"):
             sections.append(Section(label="", parts=(Prose(text=self._said(), tone="warning"),)))
         shown = self.result if self.result is not None else self.incomplete
+        said, answer = self._counted(faults), Card(kind="", name="")
         if isinstance(shown, Renderable):
-            sections.extend(shown.view().sections)
+            answer = shown.view()
+            sections.extend(answer.sections)
+        state = _WORDS[self.status]
         return Card(
             kind="RunForm",
             name=self._name,
-            state=_WORDS[self.status],
-            headline=self._counted(faults),
+            state=state,
+            headline=said,
+            badges=answer.badges,
+            heading=answer.heading or f"{state.capitalize()}, {said}",
             sections=tuple(sections),
         )
 
     def _shown(self, name: str) -> Data | str:
         if name in self._fields.secret:
-            return GIVEN if name in self._secrets else Data(value=None)
+            return GIVEN if name in self._secrets else NOT_GIVEN
         field = self._fields.by_name[name]
         try:
             value = field.read(self.entries[name])
         except ValueError:
             value = self.entries[name]
-        return Data(value=None if value is MISSING else value)
+        return NOT_GIVEN if value is MISSING else Data(value=value)
 
     def _counted(self, faults: Mapping[str, str]) -> str:
         said = counted(len(self._fields.fields), "field")
@@ -419,6 +425,11 @@ class RunForm(Widget):
     def _asked_run(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
         self._take(about)
         return {"begun": self.run(), "faults": self.faults}
+
+    @asked("check")
+    def _asked_check(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._take(about)
+        return {"faults": self.faults}
 
     @asked("secret")
     def _asked_secret(self, about: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -513,3 +513,22 @@ def test_closing_ends_the_run(gate):
     assert reached.wait(PATIENCE)
     form.close()
     assert form.join(PATIENCE).status == "stopped"
+
+
+def test_the_static_view_of_an_answer_has_its_headline():
+    rules = rb.RuleSet("r", "v1", [rb.Rule({"age": {"gt": 7}}, "old")], "fresh")
+    box = rb.Toolbox()
+    rows = [{"name": "a", "age": 2}, {"name": "b", "age": 30}]
+    rb.triage(rows, rules, subject="name", source="rows, 2", toolbox=box)
+    form = ran(RunForm(box, "triage"))
+    card, answer = form.view(), form.result.view()
+    assert (card.heading, card.badges) == (answer.heading, answer.badges)
+    assert "1 old" in form._repr_mimebundle_()[0][HTML]
+
+
+def test_a_check_by_message_says_what_is_wrong():
+    form = RunForm(make_box(), "backup_triage")
+    said = form.answer({"ask": "check", "id": 1, "about": {"entries": {"cluster": "0"}}})
+    assert said["answer"] == {"faults": {}}
+    said = form.answer({"ask": "check", "id": 2, "about": {"entries": {"days": "0"}}})
+    assert said["answer"] == {"faults": {"days": "must be at least 1, and is 0"}}

@@ -103,18 +103,18 @@ const render = ({ model, el }) => {
     const hint = field.hint && field.hint[0].toUpperCase() + field.hint.slice(1);
     const lines = [field.description, hint].filter(Boolean).join(ended ? " " : " · ");
     const note = lines && make("div", { class: "rbf-about rbw-dim", id: `${id}-about` }, lines);
-    const touch = () => {
-      touched.add(field.name);
-      showFaults();
-    };
     input.addEventListener("input", () => {
       if (field.kind === "secret") input.dataset.typed = "1";
       else later();
     });
     input.addEventListener("change", act(async () => {
-      if (field.kind === "secret") await ask("secret", { [field.name]: input.value });
-      else tell();
-      touch();
+      if (field.kind !== "secret") tell();
+      // Nothing is called wrong before the kernel has looked at it.
+      const answer = field.kind === "secret"
+        ? await ask("secret", { [field.name]: input.value })
+        : await ask("check", { entries: typed() });
+      if (answer) touched.add(field.name);
+      showFaults();
     }));
     rows.set(field.name, { field, input, problem, note });
     if (field.kind === "switch") {
@@ -189,7 +189,7 @@ const render = ({ model, el }) => {
       words.push(glyph(sign, { class: bad ? "rbw-sign" : "rbf-sign" }), " ",
         make("strong", {}, word));
       if (outcome.stage) words.push(" at ", make("strong", { class: "rbw-data" }, outcome.stage));
-      if (outcome.what) words.push(": ", make("span", { class: "rbw-data" }, outcome.what));
+      if (outcome.what) words.push(": ", make("span", { class: status === "stopped" ? "" : "rbw-data" }, outcome.what));
       if (outcome.fix) words.push(`; ${outcome.fix}`);
       if (outcome.said) words.push(`, ${outcome.said}`);
     }
@@ -227,9 +227,9 @@ const render = ({ model, el }) => {
     if (run.disabled) return;
     clearTimeout(waiting);
     waiting = null;
-    for (const name of rows.keys()) touched.add(name);
     const answer = await ask("run", { entries: typed(), secrets: secrets() });
     if (!answer) return;
+    for (const name of rows.keys()) touched.add(name);
     showFaults();
     if (answer.begun) return;
     const [first] = [...rows].filter(([name]) => answer.faults[name]);
