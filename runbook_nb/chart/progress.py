@@ -128,13 +128,12 @@ class Progress(Renderable):
             total=len(self.steps),
             whole=True,
         )
-        state = _ENDED.get(self.status, self.status)
         return Card(
             kind="Run",
             name=self.name,
-            state=state,
+            state=_ENDED.get(self.status, self.status),
             headline=self.said,
-            heading=f"{state.capitalize()}, {self.said}",
+            heading=self.said[:1].upper() + self.said[1:],
             sections=(Section(label="", parts=(table,), in_text=False),),
         )
 

@@ -44,10 +44,10 @@ def test_a_cell_shows_how_far_its_run_has_come(lab, desk, accessibility, theme):
     try:
         desk.page.evaluate(START)
         card = desk.page.locator(CARD)
-        card.get_by_text("Running, stage 2 of 3, Assess each subject, 6 of 12").wait_for()
+        card.get_by_text("Stage 2 of 3, Assess each subject, 6 of 12").wait_for()
         assert of_theme(desk.watched.shares(card), theme)
         desk.watched.shot(f"progress_running_{theme}")
-        card.get_by_text("Finished, 3 stages, 12 of 12 in Assess each subject").wait_for()
+        card.get_by_text("3 stages, 12 of 12 in Assess each subject").wait_for()
         desk.page.wait_for_function(IDLE)
         assert card.count() == 1
         outputs = desk.page.evaluate(
