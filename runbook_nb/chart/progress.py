@@ -174,7 +174,7 @@ class Look:
     >>> with observing(lambda found: look.append(found) or (lambda status: None)):
     ...     run = flow_chart("ages", load, id="load").build().run_sync()
     >>> seen
-    ['stage 1 of 1, load']
+    ['stage 1 of 1, ages']
     """
 
     def __init__(self, execution: Execution) -> None:
@@ -276,7 +276,7 @@ def observing(watcher: Watcher) -> Iterator[None]:
     ...     return lambda status: print(look(status).said, "·", status)
     >>> with observing(watch):
     ...     run = flow_chart("ages", lambda scope: None, id="load").build().run_sync()
-    stage 1 of 1, load · ok
+    1 stage · ok
     """
     token = _watcher.set(watcher)
     try:
