@@ -128,13 +128,12 @@ class Progress(Renderable):
             total=len(self.steps),
             whole=True,
         )
-        state = _ENDED.get(self.status, self.status)
         return Card(
             kind="Run",
             name=self.name,
-            state=state,
+            state=_ENDED.get(self.status, self.status),
             headline=self.said,
-            heading=f"{state.capitalize()}, {self.said}",
+            heading=self.said[:1].upper() + self.said[1:],
             sections=(Section(label="", parts=(table,), in_text=False),),
         )
 
@@ -175,7 +174,7 @@ class Look:
     >>> with observing(lambda found: look.append(found) or (lambda status: None)):
     ...     run = flow_chart("ages", load, id="load").build().run_sync()
     >>> seen
-    ['stage 1 of 1, load']
+    ['stage 1 of 1, ages']
     """
 
     def __init__(self, execution: Execution) -> None:
@@ -277,7 +276,7 @@ def observing(watcher: Watcher) -> Iterator[None]:
     ...     return lambda status: print(look(status).said, "·", status)
     >>> with observing(watch):
     ...     run = flow_chart("ages", lambda scope: None, id="load").build().run_sync()
-    stage 1 of 1, load · ok
+    1 stage · ok
     """
     token = _watcher.set(watcher)
     try:

@@ -388,14 +388,13 @@ class RunForm(Widget):
         if isinstance(shown, Renderable):
             answer = shown.view()
             sections.extend(answer.sections)
-        state = _WORDS[self.status]
         return Card(
             kind="RunForm",
             name=self._name,
-            state=state,
+            state=_WORDS[self.status],
             headline=said,
             badges=answer.badges,
-            heading=answer.heading or f"{state.capitalize()}, {said}",
+            heading=answer.heading or said,
             sections=tuple(sections),
         )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, visible
-from runbook_nb._view import Card, Cell, Column, Data, Prose, Section, Table
+from runbook_nb._view import Badge, Card, Cell, Column, Data, Prose, Section, Table, verdict_role
 from runbook_nb.runbook.comparing_card import (
     comparison_card,
     outcome_badges,
@@ -39,7 +39,6 @@ def lab_card(lab: RuleLab) -> Card:
         base,
         kind="RuleLab",
         name=f"{old} -> {DRAFT}",
-        eyebrow=("Rule lab", (Data(value=old, tone="code"), "->", DRAFT)),
         headline=headline,
         heading=labtold.headline(lab),
         badges=outcome_badges(comparison),
@@ -85,7 +84,12 @@ def _near(lab: RuleLab) -> list[Section]:
             Data(value=one["subject"]),
             Data(value=one["value"]),
             one["distance"],
-            Data(value=one["branch"] if one["branch"] is not None else one["why"]),
+            Data(value=one["why"])
+            if one["branch"] is None
+            else Badge(
+                word=visible(one["branch"]),
+                role=verdict_role(one["branch"], lab.comparison.words),
+            ),
         )
         for one in found
     ]

@@ -43,6 +43,29 @@ posture = rb.RuleSet(
 envelope = rb.triage(rows, posture, subject="subject", source="inventory", max_branches=303)
 """
 SHOW = "lab = rb.RuleLab(envelope)\nlab"
+KINDS = """
+from datetime import date
+
+kinds = rb.RuleSet(
+    "kinds",
+    "1",
+    [
+        rb.Rule({"tier": {"in": ["a", "b"]}}, "first"),
+        rb.Rule({"since": {"lt": date(2026, 1, 10)}}, "second"),
+        rb.Rule({"score": {"between": [1, 5]}}, "third"),
+        rb.Rule({"live": {"eq": True}}, "fourth"),
+    ],
+    "none",
+)
+table = [
+    {"tier": tier, "since": date(2026, 1, day), "score": score, "live": live}
+    for tier, day, score, live in [
+        ("a", 20, 9, False), ("c", 20, 9, False), ("d", 15, 9, False), ("d", 20, 3, False),
+        ("d", 20, 7, False), ("d", 20, 9, True),
+    ]
+]
+rb.RuleLab(table, kinds)
+"""
 DEMO = """
 lab = rb.RuleLab(envelope)
 lab.set_limit(3, "age_days", "gt", 14)

@@ -226,6 +226,42 @@ def test_the_change_is_kept_and_copied(bench):
     bench.root.get_by_role("button", name="Keep as v5").wait_for()
 
 
+def test_lists_dates_pairs_and_yes_or_no_have_fields_of_their_own(lab, desk):
+    lab.put("kinds.ipynb", lab_rules.notebook(lab_rules.CELL, lab_rules.KINDS), trust=True)
+    page = desk.page
+    page.set_viewport_size({"width": WIDTH, "height": 1400})
+    page.evaluate(OPEN, ["kinds.ipynb", True])
+    page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
+    page.evaluate(RUN_ALL)
+    page.wait_for_selector(HEADLINE)
+    bench = Bench(desk)
+    bench.reads("No verdict changes")
+    more = bench.field("Add to limit of tier, rule 1")
+    more.fill("c")
+    more.press("Enter")
+    bench.reads("1 verdict changes")
+    bench.root.get_by_role("button", name="Remove a from limit of tier, rule 1").click()
+    bench.reads("2 verdicts change")
+    bench.root.get_by_role("button", name="Open rule 2").click()
+    day = bench.field("limit of since, rule 2")
+    assert day.get_attribute("type") == "date"
+    day.fill("2026-01-16")
+    day.press("Enter")
+    bench.reads("3 verdicts change")
+    upper = bench.field("upper limit of score, rule 3")
+    upper.fill("7")
+    upper.press("Enter")
+    bench.reads("4 verdicts change")
+    bench.field("limit of live, rule 4").select_option("false")
+    bench.reads("5 verdicts change")
+    bench.shot("kinds")
+    lower = bench.field("lower limit of score, rule 3")
+    lower.fill("9")
+    lower.press("Enter")
+    bench.box(3).get_by_text("not applied:").wait_for()
+    bench.reads("5 verdicts change")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_both_themes_can_be_read_by_everybody(bench, accessibility, theme):
     dress(bench.page, theme)

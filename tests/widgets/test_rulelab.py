@@ -547,6 +547,27 @@ def test_the_text_names_rules_that_are_not_applied():
     assert "no subject has the key 'kep'" in text
 
 
+@pytest.mark.parametrize("what", ["comparison", "rejudged", "without flips", "cannot be judged"])
+def test_comparisons_stand_untrusted_and_are_the_same_each_time(what):
+    def shown():
+        envelope = answer(rows=[{**row, "host": row["host"] + HOSTILE} for row in ROWS])
+        if what == "cannot be judged":
+            envelope = rb.Envelope.from_dict(envelope.to_dict(dossier=True))
+            keep = rb.Rule({"keep": {"lt": 7}}, "unprotected", HOSTILE)
+            return envelope.compare(envelope.rejudge(posture(14, "v4", keep)))
+        again = envelope.rejudge(posture(7 if what == "without flips" else 14, "v4"))
+        return again if what == "rejudged" else envelope.compare(again)
+
+    html = shown()._repr_mimebundle_()[0][HTML]
+    assert set(dropped(html)) <= HINTS
+    assert reading(sanitized(html)) == reading(html)
+    assert "<img" not in html
+    assert "\u202e" not in html
+    assert html == shown()._repr_mimebundle_()[0][HTML]
+    assert set(shown()._repr_mimebundle_(include=[TEXT])[0]) == {TEXT}
+    assert all(len(line) <= 100 for line in str(shown()).splitlines())
+
+
 AGES = st.lists(st.one_of(st.none(), st.integers(0, 20)), min_size=1, max_size=12)
 
 

@@ -383,11 +383,13 @@ const render = ({ model, el }) => {
     const after = right(now) && !(moved && Math.abs(x(old.at) - x(now.at)) <= 60 && x(old.at) > x(now.at));
     made.append(words(`${moved || !old ? "draft" : lab.before}: ${now.text}`, x(now.at) + (after ? 6 : -6), 13,
       after ? "start" : "end", "rbwl-strong"));
-    const every = Math.max(1, Math.ceil(labels.length / 8));
+    const long = Math.max(...labels.map((label) => label.length)) * 7 + 30;
+    const every = Math.max(1, Math.ceil((labels.length * long) / wide));
     labels.forEach((label, n) => {
       const last = n === labels.length - 1;
-      if (last ? !spread.open : n % every || x(edges[n]) > wide - 40) return;
-      made.append(words(last ? `${labels[n - 1]}+` : label, x(edges[n]), high + 15, last ? "end" : "middle"));
+      if (last ? !spread.open : n % every || x(edges[n]) > wide - long / 2) return;
+      made.append(words(last ? `${labels[n - 1]}+` : label, x(edges[n]), high + 15,
+        last ? "end" : n || long < 60 ? "middle" : "start"));
     });
     return make("figure", { style: "margin:0" },
       make("figcaption", {}, make("strong", {}, data(spread.key)),
