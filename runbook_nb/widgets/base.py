@@ -32,6 +32,8 @@ from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError, RunbookError
 from runbook_nb.render import theme
 from runbook_nb.render.bundle import TEXT, bundle_of, failure
+from runbook_nb.render.cells import wrap
+from runbook_nb.render.text import COLUMNS
 from runbook_nb.settings import settings
 from runbook_nb.widgets import static
 
@@ -200,12 +202,12 @@ class Widget(anywidget.AnyWidget):
 
     def __str__(self) -> str:
         try:
-            return self.line()
+            return "\n".join(wrap(self.line(), COLUMNS))
         except Exception as error:
             return f"{type(self).__name__}, cannot be shown: {type(error).__name__}"
 
     def __repr__(self) -> str:
-        return f"<{self}>"
+        return f"<{str(self).replace(chr(10), ' ')}>"
 
     # -- messages --------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ const render = ({ model, el }) => {
   const tile = (value) => {
     const one = word(value);
     return glyph(one.glyph ?? "·", { class: "rbwl-tile",
-      style: `background:${one.fill ?? "#5f6368"};font-size:${one.size ?? 12}px` });
+      style: `${one.fill ? `background:${one.fill};` : ""}font-size:${one.size ?? 12}px` });
   };
   const verdict = (value) => make("span", { class: "rbwl-cond", style: "flex-wrap:nowrap" }, tile(value), word(value).word);
   const chip = (sign, text, line = "solid") =>
