@@ -179,7 +179,7 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     # An outer door that is pressed for an end passes it on to those inside.
     forget = on_interrupt(door.cancel)
     try:
-        interrupt = _run_here(door) if _may_run_here() else _run_beside(door)
+        interrupt = _run(door)
     finally:
         forget()
     if interrupt is not None:
@@ -193,18 +193,6 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
             door.error = None  # the frame must not keep the error, which keeps the frame
     result: T = door.result
     return result
-
-
-def _may_run_here() -> bool:
-    """Say whether no loop runs here, and whether interrupts would be heard here as they should."""
-    if _in_loop():
-        return False
-    if threading.current_thread() is not threading.main_thread():
-        return True
-    import signal
-
-    heard = signal.getsignal(signal.SIGINT)
-    return heard is signal.default_int_handler or isinstance(heard, _Presses)
 
 
 class _Presses:
@@ -225,18 +213,23 @@ class _Presses:
         self._door.cancel()
 
 
-def _run_here(door: _Door) -> KeyboardInterrupt | None:
-    """Run the coroutine to its end in this thread; give the interrupt, if any."""
+def _run(door: _Door) -> KeyboardInterrupt | None:
+    """Run the coroutine to its end, here unless a loop runs; give the interrupt, if any."""
+    if _in_loop():
+        return _run_beside(door)
     if threading.current_thread() is not threading.main_thread():
         door.run()
         return None
     import signal
 
-    if isinstance(signal.getsignal(signal.SIGINT), _Presses):
+    before = signal.getsignal(signal.SIGINT)
+    if isinstance(before, _Presses):
         door.run()  # an outer door is told, and tells this one
         return None
+    if before is not signal.default_int_handler:
+        return _run_beside(door)  # another hears interrupts in this thread, and may raise
     presses = _Presses(door)
-    before = signal.signal(signal.SIGINT, presses)
+    signal.signal(signal.SIGINT, presses)
     try:
         door.run()
     finally:
