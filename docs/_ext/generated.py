@@ -31,7 +31,8 @@ GROUPS = {
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
-        "Changing rules by hand: [](../howto/iterate-rules.md).",
+        "Changing rules by hand: [](../howto/iterate-rules.md). "
+        "Going through an answer: [](../howto/question-an-answer.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
