@@ -172,7 +172,7 @@ story = pytest.mark.parametrize("name", STORIES)
 def cards(name, begins):
     """Give the HTML cards of a notebook whose text begins so, as words."""
     return [
-        " ".join(re.sub(r"<[^>]*>", " ", output.data["text/html"]).split())
+        " ".join(re.sub(r"<style>.*?</style>|<[^>]*>", " ", output.data["text/html"]).split())
         for output in outputs(FOLDER / f"{name}.ipynb")
         if output.get("data", {}).get("text/plain", "").startswith(begins)
     ]
@@ -210,9 +210,9 @@ def test_a_cell_of_a_story_has_one_idea_and_words_before_it(name):
 def test_without_a_kernel_the_lab_shows_what_changes_and_why():
     (card,) = cards("04_iterate_rules", "RuleLab")
     for said in (
-        "1 of 1095 verdicts changes",
+        "1 verdict changes",
         "LGA 2013-12-10",
-        "rule 1 limit raised, 25 → 26",
+        "rule 1 limit raised, 25 -&gt; 26",
         "On the edge",
     ):
         assert said in card, card
