@@ -299,6 +299,12 @@ if TYPE_CHECKING:
     from runbook_nb.tools import (
         tool as tool,
     )
+    from runbook_nb.widgets.form import (
+        RunForm as RunForm,
+    )
+    from runbook_nb.widgets.rulelab import (
+        RuleLab as RuleLab,
+    )
 
 #: public name -> module it lives in. ``errors`` is the module itself.
 _HOMES: dict[str, str] = {
@@ -398,6 +404,8 @@ _HOMES: dict[str, str] = {
     "PANEL_RENDER_NOTE": "runbook",
     "verdict_rows_of": "runbook",
     "render_verdict_table": "runbook",
+    "RunForm": "widgets.form",
+    "RuleLab": "widgets.rulelab",
 }
 
 __all__ = ["__version__", "errors", *_HOMES]

@@ -9,13 +9,12 @@ object. ``json.dumps``, ``isinstance(x, dict)`` and shipping to a worker work; `
 from __future__ import annotations
 
 import copy
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import chain
-from typing import Any, Final, NoReturn, TypeVar, overload
+from typing import Any, Final, NoReturn, TypeVar
 
 from runbook_nb.errors import CycleError, FrozenError
 
@@ -194,12 +193,12 @@ def _flat(value: Any) -> Any:
     classes = set(map(type, value))
     if classes <= _DONE:
         return FrozenList(value)
-    if classes == _ROWS and _is_flat(value):
+    if classes == _ROWS and is_flat(value):
         return FrozenList(map(FrozenDict, value))
     return None
 
 
-def _is_flat(rows: list[Any]) -> bool:
+def is_flat(rows: list[Any]) -> bool:
     """Say whether a list is of plain dicts of atoms."""
     return set(map(type, rows)) == _ROWS and ATOMS.issuperset(
         map(type, chain.from_iterable(map(dict.values, rows)))
@@ -251,92 +250,6 @@ class MadeOnDemand(Sequence[Entry_co], Immutable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (list, (list(self),))
-
-
-class FrozenRows(Sequence[FrozenDict], Immutable):
-    """Rows of atoms, kept as plain copies: the garbage collector has nothing to look at there.
-
-    A row that is looked at stays as it was handed out, so that it is always the same object.
-
-    Examples
-    --------
-    >>> rows = frozen_rows([{"age": 2}]); rows[0], rows[0] is rows[0], rows == [{"age": 2}]
-    ({'age': 2}, True, True)
-    """
-
-    __slots__ = ("_looked", "_rows")
-
-    def __init__(self, rows: list[dict[Any, Any]]) -> None:
-        self._rows = rows
-        self._looked = False
-
-    def fresh(self, start: int, end: int) -> list[FrozenDict]:
-        """Give rows to somebody who says which of them stay in use; see `keep`."""
-        rows = self._rows[start:end]
-        if self._looked:
-            return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in rows]
-        return list(map(FrozenDict, rows))
-
-    @property
-    def rows(self) -> list[dict[Any, Any]]:
-        """The rows as they are kept: to be read where they stand, never changed or handed on."""
-        return self._rows
-
-    def keep(self, index: int, row: FrozenDict) -> None:
-        """Keep a row as it was handed out."""
-        self._rows[index] = row
-        self._looked = True
-
-    def under(self, key: Any, places: Iterable[int] | None = None) -> list[Any]:
-        """Give what stands under a key, None where nothing does; no row is made for that."""
-        rows = self._rows if places is None else list(map(self._rows.__getitem__, places))
-        try:
-            return list(map(operator.itemgetter(key), rows))
-        except KeyError:
-            return [row.get(key) for row in rows]
-
-    def _kept(self, index: int) -> FrozenDict:
-        row = self._rows[index]
-        if row.__class__ is not FrozenDict:
-            row = self._rows[index] = FrozenDict(row)
-            self._looked = True
-        return row
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> FrozenDict: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[FrozenDict]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return [self._kept(place) for place in range(len(self))[index]]
-        return self._kept(index)
-
-    def __iter__(self) -> Iterator[FrozenDict]:
-        return map(self._kept, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        rows = other._rows if isinstance(other, FrozenRows) else other
-        return len(self) == len(other) and all(map(operator.eq, self._rows, rows))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (FrozenRows, (list(map(dict, self._rows)),))
-
-    def __repr__(self) -> str:
-        return repr(self._rows)
-
-
-def frozen_rows(value: Any) -> Any:
-    """Freeze a list as `freeze` does, plain dicts of atoms as `FrozenRows`."""
-    if value.__class__ is list and _is_flat(value):
-        return FrozenRows(list(map(dict.copy, value)))
-    return freeze(value, "items")
 
 
 def handed_out(value: Any) -> Any:

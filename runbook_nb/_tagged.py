@@ -157,26 +157,31 @@ class Tagger:
         """Write several values that are not a list of anybody's, briefly where they are alike."""
         return self._column(values, 0)
 
-    def rows_of(self, keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> Any:
-        """Write a list of rows that is kept as columns; None where a value is not plain.
+    def rows_of(
+        self,
+        keys: Sequence[str],
+        columns: Sequence[Sequence[Any]],
+        held: Mapping[int, Any] | None = None,
+    ) -> Any:
+        """Write a list of rows that is kept as columns; None where they are not so written.
 
-        It is what `write` would give for the rows. None of them is made, and as nobody has them
-        otherwise, nothing written later can refer to one.
+        It is what `write` would give for the rows, of which none is made. Whatever is written
+        later can refer to those alone that somebody holds: ``held`` has them by their places.
         """
         size = len(columns[0]) if columns else 0
-        if size < _MANY or not all(map(_is_plain_key, keys)) or len(set(keys)) < len(keys):
+        if size < 2 or not all(map(_is_plain_key, keys)) or len(set(keys)) < len(keys):
             return None
-        constant = [_is_constant(column) for column in columns]
-        written: list[Any] = [list(keys)]
-        for place, column in enumerate(columns):
-            same = constant[place] and not (place == 0 and all(constant))
-            plain = self._plain(column[:1] if same else column)
-            if plain is None:
-                return None
-            written.append({"$same": plain[0]} if same else plain)
+        held = held or {}
+        if held and not self._known.keys().isdisjoint(map(id, held.values())):
+            return None
+        written = self._table(keys, columns, 1)
         if self._refer:
+            start = len(self._kept)
             self._kept.extend(repeat(None, size + 1))  # the rows, and the list of them
-        return {"$table": written}
+            for place, row in held.items():
+                self._kept[start + place] = row
+                self._met.setdefault(id(row), start + place)
+        return written
 
     def check(self) -> None:
         """Refuse a document one value of which is too large with all it refers to spelt out."""
@@ -330,6 +335,13 @@ class Tagger:
             plain = self._plain(values) if len(values) >= _MANY else None
             return self._each(values, depth) if plain is None else plain
         columns = [list(map(itemgetter(key), values)) for key in keys]
+        written = self._table(keys, columns, depth)
+        if self._refer:
+            self._waiting.append((values, len(self._kept)))
+            self._kept.extend(values)
+        return written
+
+    def _table(self, keys: Sequence[str], columns: Sequence[Sequence[Any]], depth: int) -> Any:
         # One column at least says how many rows there are.
         spelt = all(map(_is_constant, columns))
         written: list[Any] = [list(keys)]
@@ -341,9 +353,6 @@ class Tagger:
                 # The step inside is the row's.
                 refusal.steps.insert(-1, f".{clip(key, 60)}")
                 raise
-        if self._refer:
-            self._waiting.append((values, len(self._kept)))
-            self._kept.extend(values)
         return {"$table": written}
 
     def _plain(self, values: Sequence[Any]) -> list[Any] | None:

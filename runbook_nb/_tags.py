@@ -288,15 +288,19 @@ class Sizes:
 
     def too_large(self, kept: Sequence[Any]) -> bool:
         """Say whether one of several values has too many parts; each lies behind all of its own."""
-        sizes = self._sizes
         for value in kept[self._taken :]:
-            size = 0
-            for part in self._parts_of(value):
-                size += 1 + sizes.get(id(part), 0)
-            sizes.setdefault(id(value), size)
-            self._most = max(self._most, size)
+            if value is not None:  # a row that nobody needed
+                self.take(value)
         self._taken = len(kept)
         return self._most > MOST_PARTS
+
+    def take(self, value: Any) -> None:
+        """Count the parts of a value, all of whose own were counted."""
+        size, sizes = 0, self._sizes
+        for part in self._parts_of(value):
+            size += 1 + sizes.get(id(part), 0)
+        sizes.setdefault(id(value), size)
+        self._most = max(self._most, size)
 
     def forget(self, dropped: Sequence[Any], mark: int) -> None:
         """Forget values that are not kept, the first of which was at a mark."""

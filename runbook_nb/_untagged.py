@@ -5,10 +5,14 @@ Base layer. Whatever is wrong raises `TagError`; nothing is nested or multiplied
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, Final
 
-from runbook_nb._frozen import FrozenDict, FrozenList
+from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList
+from runbook_nb._rows import FrozenRows
 from runbook_nb._tags import (
     LONG,
     MOST_LEVELS,
@@ -25,6 +29,9 @@ from runbook_nb._text import clip
 
 #: Makes a value of another layer out of the content of its tag, whose parts were read.
 ForeignReader = Callable[[Any], Any]
+
+#: What JSON says as it is.
+_PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, float, str})
 
 
 class _Same:
@@ -63,6 +70,8 @@ class Untagger:
         self._foreign = dict(foreign or {})
         self._bare = Untagger(foreign, refer=False) if refer else self
         self._kept: list[Any] = []
+        #: Tables that were read as columns, with the numbers of their first rows.
+        self._tables: list[tuple[int, FrozenRows]] = []
         self._sizes = Sizes(self._parts)
         #: The parts of the values of other layers, by the identity of the value.
         self._contents: dict[int, list[Any]] = {}
@@ -95,6 +104,20 @@ class Untagger:
                 self._contents.pop(id(one), None)
             del self._kept[mark:]
         return value
+
+    def rows(self, data: Any) -> Any:
+        """Read one value; a table of atoms is read as rows that are kept as columns."""
+        if data.__class__ is not dict or data.keys() != {"$table"}:
+            return self.read(data)
+        keys, columns = self._table_columns(data["$table"], 1)
+        rows: Any = FrozenRows(len(columns[0]), [(keys, columns)])
+        if not all(ATOMS.issuperset(map(type, column)) for column in columns):
+            rows = FrozenList(rows.each())
+            self._kept.extend(rows)
+        else:
+            self._tables.append((len(self._kept), rows))
+            self._kept.extend(repeat(None, len(rows)))
+        return self._keep(rows)
 
     def bare(self, data: Any) -> Any:
         """Read what `Tagger.bare` wrote."""
@@ -132,7 +155,7 @@ class Untagger:
         if depth > MOST_LEVELS:
             raise TagError("it is nested too deeply", "what lies deeper is written beforehand")
         if cls is list:
-            return self._keep(FrozenList([self._read(item, depth + 1) for item in data]))
+            return self._keep(FrozenList(self._all(data, depth + 1)))
         if cls is not dict:
             raise TagError(f"a {cls.__name__} is no JSON", "give what a JSON reader gave")
         if len(data) == 1:
@@ -183,7 +206,14 @@ class Untagger:
         return value
 
     def _each(self, content: Any, tag: str, depth: int) -> list[Any]:
-        return [self._read(item, depth) for item in _listed(content, tag)]
+        return self._all(_listed(content, tag), depth)
+
+    def _all(self, data: list[Any], depth: int) -> list[Any]:
+        """Read values; those that are all plain are what they are."""
+        kinds = set(map(type, data))
+        if kinds <= _PLAIN and (str not in kinds or not self._refer or not _has_long(data, kinds)):
+            return data
+        return [self._read(item, depth) for item in data]
 
     def _tuple(self, content: Any, depth: int) -> Any:
         return self._keep(tuple(self._each(content, "$tuple", depth)))
@@ -223,7 +253,7 @@ class Untagger:
                 return _Same(self._read(content, depth + 1))
             if tag == "$refs" and self._refer:
                 return self._refs(content)
-        return [self._read(item, depth + 1) for item in _listed(data, "a column")]
+        return self._all(_listed(data, "a column"), depth + 1)
 
     def _spread(self, same: _Same, count: int) -> list[Any]:
         """Put one value in so many places: few words may make many of them, so they are counted."""
@@ -243,6 +273,13 @@ class Untagger:
         return found
 
     def _table_rows(self, content: Any, depth: int) -> list[Any]:
+        keys, columns = self._table_columns(content, depth)
+        rows = list(map(FrozenDict, map(zip, repeat(keys), zip(*columns, strict=True))))
+        if self._refer:
+            self._kept.extend(rows)
+        return rows
+
+    def _table_columns(self, content: Any, depth: int) -> tuple[tuple[str, ...], list[list[Any]]]:
         if depth > MOST_LEVELS:
             raise TagError("it is nested too deeply", "what lies deeper is written beforehand")
         parts = _listed(content, "$table")
@@ -257,8 +294,7 @@ class Untagger:
             raise TagError("the columns of a table differ in length", "give one value per row")
         (size,) = sizes
         columns = [self._spread(one, size) if isinstance(one, _Same) else one for one in read]
-        rows = [FrozenDict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
-        return [self._keep(row) for row in rows]
+        return tuple(keys), columns
 
     def _ref(self, content: Any, depth: int) -> Any:
         if content.__class__ is not int or not 0 <= content < len(self._kept):
@@ -267,13 +303,24 @@ class Untagger:
                 f"there are {len(self._kept)} to refer to here",
             )
         self._referred = True
-        return self._kept[content]
+        found = self._kept[content]
+        if found is None:  # a row of a table that was read as columns, which nobody needed yet
+            start, rows = self._tables[bisect_right(self._tables, content, key=itemgetter(0)) - 1]
+            found = self._kept[content] = rows[content - start]
+            self._sizes.take(found)
+        return found
 
     def _deep(self, content: Any, depth: int) -> Any:
         values = self._each(content, "$deep", depth)
         if not values:
             raise TagError("there is nothing in $deep", "its last part is the value")
         return values[-1]
+
+
+def _has_long(values: list[Any], kinds: set[type]) -> bool:
+    """Say whether one of several plain values is a text that may be referred to."""
+    texts = values if len(kinds) == 1 else [one for one in values if one.__class__ is str]
+    return max(map(len, texts)) >= LONG
 
 
 def _listed(content: Any, what: str) -> list[Any]:

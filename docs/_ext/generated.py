@@ -28,6 +28,11 @@ GROUPS = {
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
     "artifacts": ("Artifacts", "Filing payloads under tickets: [](../record.md#artifacts)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
+    "widgets": (
+        "Widgets",
+        "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
+        "Changing rules by hand: [](../howto/iterate-rules.md).",
+    ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
 
@@ -80,6 +85,7 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Side",
         "runbook_nb.runbook.sides.Standing",
     ],
+    "widgets": [],
     "": ["runbook_nb.settings.Options"],
 }
 

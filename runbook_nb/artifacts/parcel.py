@@ -72,6 +72,14 @@ _PUT_KEYS: Final = {
 _ORIGIN_KEYS: Final = {"runId": "run_id", "toolCallId": "tool_call_id"}
 
 
+def _both_spellings(keys: Mapping[str, str]) -> dict[str, str]:
+    return {**{other: name for name, other in keys.items()}, **{name: name for name in keys}}
+
+
+_SPELT_PUT: Final = _both_spellings(_PUT_KEYS)
+_SPELT_ORIGIN: Final = _both_spellings(_ORIGIN_KEYS)
+
+
 def read_parcel(artifact: Any, now: int) -> Parcel:
     """Read what is handed in to a store, refusing by name what it cannot keep.
 
@@ -100,7 +108,7 @@ def read_parcel(artifact: Any, now: int) -> Parcel:
             "artifact",
             "write {'kind': '…', 'mediaType': '…', 'data': …}",
         )
-    given = _spelled(artifact, _PUT_KEYS, "artifact")
+    given = _spelled(artifact, _SPELT_PUT, "artifact")
     kind = required_text(given.get("kind"), "kind")
     media_type = required_text(given.get("mediaType"), "mediaType")
     label = given.get("label")
@@ -136,18 +144,18 @@ def read_origin(origin: Any) -> Mapping[str, str] | None:
         return None
     if not isinstance(origin, Mapping):
         raise invalid(f"an origin is a mapping, not {_quoted(origin)}", "origin")
-    given = _spelled(origin, _ORIGIN_KEYS, "origin")
+    given = _spelled(origin, _SPELT_ORIGIN, "origin")
     present = {
         n: required_text(given[n], f"origin.{n}") for n in _ORIGIN_KEYS if given.get(n) is not None
     }
     return FrozenDict(present) if present else None
 
 
-def _spelled(given: Mapping[Any, Any], keys: Mapping[str, str], where: str) -> dict[str, Any]:
-    wire = {**{other: name for name, other in keys.items()}, **{name: name for name in keys}}
+def _spelled(given: Mapping[Any, Any], wire: Mapping[str, str], where: str) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for key, value in given.items():
         if key not in wire:
+            keys = tuple(dict.fromkeys(wire.values()))
             near = did_you_mean(key, keys) if isinstance(key, str) else None
             fix = near or f"its keys are {', '.join(keys)}"
             raise invalid(f"{where} has the unknown key {_quoted(key)}", where, fix)

@@ -7,19 +7,17 @@ is pickled, and a file that is no such database, or another's, is refused and le
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import weakref
-import zlib
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import pairwise
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
 from runbook_nb.artifacts.base import (
@@ -30,10 +28,10 @@ from runbook_nb.artifacts.base import (
     drive,
     now_ms,
     scope_of,
-    tampered,
 )
 from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
-from runbook_nb.artifacts.parcel import Parcel, PayloadForm, digest_of
+from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
+from runbook_nb.artifacts.parcel import Parcel, digest_of
 from runbook_nb.artifacts.totals import KindTotals, totals_card
 from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import Options, settings
@@ -48,6 +46,11 @@ APPLICATION: Final = 0x72626E41
 VERSION: Final = 1
 #: How long a verb waits for another process that is writing.
 BUSY_SECONDS: Final = 30.0
+#: Pages that the log beside the file may hold before they are moved into it, which is what waits
+#: for the disk.
+LOGGED: Final = 4096
+#: Kibibytes of pages that a transaction keeps in memory: what is larger is written twice.
+CACHE: Final = 16 * 1024
 #: Artifacts that one thread reads and compresses before those of all threads are written.
 CHUNK: Final = 64
 
@@ -83,12 +86,7 @@ _TOTALS: Final = (
     "SELECT kind, count(*), sum(artifact.bytes) FROM artifact JOIN scope "
     "ON scope.id = artifact.scope WHERE (expires IS NULL OR expires > ?)"
 )
-_PLAIN: Final = 0
-_ZLIB: Final = 1
-#: What is tried on a payload before the whole of it is compressed.
-_SAMPLE: Final = 1024
 _LARGEST: Final = 2**63 - 1
-_WANTED: Final = {"ref": str, "kind": str, "mediaType": str, "bytes": int, "createdAt": int}
 
 #: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
 _in_place: ContextVar[bool] = ContextVar("in_place", default=False)
@@ -220,19 +218,18 @@ class SqliteArtifacts(ShelfStore):
             return [self._ready(artifact, now) for artifact in some]
 
         with ThreadPoolExecutor(workers, "artifacts") as pool, self._open(scope) as shelf:
-            for start in range(0, len(artifacts), CHUNK * workers):
-                ends = [start + CHUNK * n for n in range(workers + 1)]
-                parts = [artifacts[one:other] for one, other in pairwise(ends)]
-                # All of them before the first is written: a thread that compresses and one that
-                # writes would take turns at the interpreter, which costs more than it saves.
-                for part in list(pool.map(read, parts)):
-                    results += [self._add(shelf, ready, options, now) for ready in part]
+            parts = (artifacts[at : at + CHUNK] for at in range(0, len(artifacts), CHUNK))
+            ahead = deque(pool.submit(read, part) for part in islice(parts, workers + 1))
+            while ahead:  # written while the next ones are compressed
+                read_part = ahead.popleft().result()
+                ahead.extend(pool.submit(read, part) for part in islice(parts, 1))
+                results += [self._add(shelf, ready, options, now) for ready in read_part]
         self._count_dropped(*results)
         return tuple(results)
 
     def _ready(self, artifact: Any, now: int) -> _Ready:
         parcel = self._parcel(artifact, now)
-        return _Ready(parcel, digest_of(parcel.payload), _pack(parcel.payload))
+        return _Ready(parcel, digest_of(parcel.payload), pack(parcel.payload))
 
     def _add(self, shelf: _SqliteShelf, ready: _Ready, options: Options, now: int) -> PutResult:
         shelf.packed = ready.packed
@@ -305,6 +302,8 @@ class _SqliteShelf:
         self._bytes: int
         self._id, self._uses, self._held, self._bytes = found or (None, 0, 0, 0)
         self._changed = False
+        #: When it was last asked who had expired; in a verb they leave as soon as they are known.
+        self._swept_at: int | None = None
 
     def rows(self) -> Iterable[Row]:
         return self._rows(_BY_USE)
@@ -318,7 +317,7 @@ class _SqliteShelf:
             "LEFT JOIN payload ON payload.id = artifact.payload WHERE scope = ? AND ref = ?",
             (self._id, ref),
         ).fetchone()
-        return _unpack(*found)
+        return unpack(*found)
 
     def use(self, ref: str) -> None:
         self._uses, self._changed = self._uses + 1, True
@@ -327,7 +326,7 @@ class _SqliteShelf:
         )
 
     def add(self, row: Row, payload: bytes) -> None:
-        packing, body = self.packed or _pack(payload)
+        packing, body = self.packed or pack(payload)
         self.packed = None
         if self._id is None:
             made = self._ask(
@@ -349,7 +348,7 @@ class _SqliteShelf:
             "INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(self._id, ticket.ref, self._uses, ticket.created_at, expires, ticket.kind),
-                *(ticket.bytes, row.form, held_as, _write(ticket)),
+                *(ticket.bytes, row.form, held_as, write_ticket(ticket)),
             ),
         )
 
@@ -363,12 +362,16 @@ class _SqliteShelf:
         self._ask("DELETE FROM payload WHERE id = ? AND holders < 1", (held_as,))
 
     def expired(self, now: int) -> Iterable[Ticket]:
+        if self._swept_at == now:  # they were told of, and what came since has yet to expire
+            return ()
+        self._swept_at = now
         found = self._ask(_EXPIRED, (self._id, now)).fetchall()
         found.sort(key=lambda row: row[3])
-        return [_read(ref, text) for ref, _, text, _ in found]
+        return [read_ticket(ref, text) for ref, _, text, _ in found]
 
     def oldest(self) -> Iterable[Ticket]:
-        return (row.ticket for row in self._rows(_BY_USE))
+        for row in self._rows(_BY_USE):  # nothing is asked before somebody has to leave
+            yield row.ticket
 
     def held(self) -> tuple[int, int]:
         return self._held, self._bytes
@@ -384,7 +387,7 @@ class _SqliteShelf:
 
     def _rows(self, question: str, *values: Any) -> Iterator[Row]:
         found = self._ask(question, (self._id, *values))
-        return (Row(_read(ref, text), _form(form)) for ref, form, text in found)
+        return (Row(read_ticket(ref, text), form_of(form)) for ref, form, text in found)
 
     def settle(self) -> None:
         """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
@@ -435,6 +438,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA trusted_schema = OFF")  # a file's own functions are never run
         _prepare(database, path)
         database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
+        database.execute(f"PRAGMA cache_size = {-CACHE}")
     except BaseException:
         database.close()
         raise
@@ -534,58 +539,6 @@ def _named(scope: ArtifactScope) -> tuple[str, str, str]:
 
 def _key(ticket: Ticket) -> bytes:
     return bytes.fromhex((ticket.digest or "").partition(":")[2])
-
-
-def _write(ticket: Ticket) -> str:
-    return json.dumps(ticket.to_dict(), ensure_ascii=False, separators=(",", ":"))
-
-
-def _read(ref: str, text: str) -> Ticket:
-    try:
-        wire = json.loads(text)
-        known = all(type(wire[name]) is kind for name, kind in _WANTED.items())
-        if not known or wire["ref"] != ref:
-            raise ValueError("another ticket")
-        origin, parents = wire.get("origin"), wire.get("parentRefs", ())
-        return Ticket(
-            ref=ref,
-            kind=wire["kind"],
-            media_type=wire["mediaType"],
-            bytes=wire["bytes"],
-            created_at=wire["createdAt"],
-            label=wire.get("label"),
-            digest=wire["digest"],
-            expires_at=wire.get("expiresAt"),
-            origin=None if origin is None else FrozenDict(origin),
-            parent_refs=tuple(parents),
-        )
-    except (ValueError, TypeError, KeyError) as error:
-        raise tampered("a stored ticket is not what was filed") from error
-
-
-def _form(form: Any) -> PayloadForm:
-    return "text" if form == "text" else "bytes"
-
-
-def _pack(payload: bytes) -> tuple[int, bytes]:
-    """Compress what gets smaller by it; compressing costs less than writing what it saves."""
-    sample = payload[:_SAMPLE]
-    if len(zlib.compress(sample, 1)) > 0.9 * len(sample):
-        return _PLAIN, payload
-    return _ZLIB, zlib.compress(payload, 1)
-
-
-def _unpack(size: int, packing: int | None, body: Any) -> bytes:
-    if packing == _PLAIN and isinstance(body, bytes):
-        return body
-    try:
-        opened = zlib.decompressobj()
-        payload = opened.decompress(body, size + 1)  # never more than was filed, whatever it says
-    except (zlib.error, TypeError) as error:
-        raise tampered("a stored payload cannot be read") from error
-    if packing != _ZLIB or len(payload) != size:
-        raise tampered("a stored payload is not as long as what was filed")
-    return payload
 
 
 #: What a subclass may replace by something that waits.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._dataclass import replace
+from runbook_nb._text import counted, visible
 from runbook_nb.chart.model import (
     Branch,
     Chart,
@@ -44,6 +45,11 @@ class BranchesBuilder:
             fix="write .end() behind its last branch",
         )
         owner._problems.append(self._unended)
+
+    def __repr__(self) -> str:
+        held = counted(len(self._branches), "branch", "branches")
+        name = visible(str(self._stage.name))
+        return f"<BranchesBuilder {name} · {held}; .end() goes on with the chart>"
 
     def branch(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._text import counted, visible
 from runbook_nb.chart.branches import BranchesBuilder, made_stage, one_form, tags_of
 from runbook_nb.chart.each import EachBuilder
 from runbook_nb.chart.finishing import beside, finished_chart, rule_set_of, second_loop
@@ -133,6 +134,10 @@ class FlowChartBuilder(EachBuilder):
         self._loop_to: str | None = None
         #: What was found wrong while building; reported with the rest.
         self._problems: list[Problem] = []
+
+    def __repr__(self) -> str:
+        held = counted(len(self._stages), "stage")
+        return f"<FlowChartBuilder {visible(str(self._name))} · {held}; .build() makes the chart>"
 
     def _add(self, stage: Stage) -> FlowChartBuilder:
         if self._loop_to is not None:

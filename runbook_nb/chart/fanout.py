@@ -14,7 +14,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import FrozenDict, freeze, frozen_rows
+from runbook_nb._frozen import FrozenDict, freeze
+from runbook_nb._rows import frozen_rows
 from runbook_nb._sync import loop_at_hand
 from runbook_nb._text import MISSING
 from runbook_nb.chart.endings import PAUSED_NOTE, Steps, drive, ending_of, why_not_reached

@@ -102,26 +102,29 @@ class Progress(Renderable):
         """
         if self.at < 0:
             return f"{counted(len(self.steps), 'stage')} to come"
-        step = self.steps[self.at]
-        parts = [f"stage {self.at + 1} of {len(self.steps)}", step.name]
+        step, stages = self.steps[self.at], counted(len(self.steps), "stage")
         if self.status in ("ok", "absent"):
             step = max(self.steps, key=lambda one: one.total or 0)
-            parts = [counted(len(self.steps), "stage"), *([step.name] if step.total else ())]
+            parts = [stages, *([f"{_branches(step)} in {step.name}"] if step.total else [])]
+            return ", ".join(parts)
+        parts = [f"stage {self.at + 1} of {len(self.steps)}", step.name]
         if step.total is not None:
-            parts.append(f"{step.done} of {step.total}")
-            if step.failed:
-                parts.append(f"{step.failed} failed")
+            parts.append(_branches(step))
         elif self.inside is not None and self.status == "running":
             parts.append(f"in {self.inside}")
         return ", ".join(parts)
 
+    @property
+    def steps_shown(self) -> tuple[StepProgress, ...]:
+        """The stages a view shows: all, or those around the present one."""
+        first = max(0, min(self.at - MAX_SHOWN // 2, len(self.steps) - MAX_SHOWN))
+        return self.steps[first : first + MAX_SHOWN]
+
     def view(self) -> Card:
         """Show the stages, those around the present one where there are many."""
-        first = max(0, min(self.at - MAX_SHOWN // 2, len(self.steps) - MAX_SHOWN))
-        shown = self.steps[first : first + MAX_SHOWN]
         table = Table(
             columns=(Column(head=""), Column(head="stage"), Column(head="branches")),
-            rows=tuple(_row(step) for step in shown),
+            rows=tuple(_row(step) for step in self.steps_shown),
             total=len(self.steps),
             whole=True,
         )
@@ -130,8 +133,14 @@ class Progress(Renderable):
             name=self.name,
             state=_ENDED.get(self.status, self.status),
             headline=self.said,
+            heading=self.said[:1].upper() + self.said[1:],
             sections=(Section(label="", parts=(table,), in_text=False),),
         )
+
+
+def _branches(step: StepProgress) -> str:
+    said = f"{step.done} of {step.total}"
+    return f"{said}, {step.failed} failed" if step.failed else said
 
 
 _ROLES: Final[dict[StepState, Role]] = {
@@ -165,7 +174,7 @@ class Look:
     >>> with observing(lambda found: look.append(found) or (lambda status: None)):
     ...     run = flow_chart("ages", load, id="load").build().run_sync()
     >>> seen
-    ['stage 1 of 1, load']
+    ['stage 1 of 1, ages']
     """
 
     def __init__(self, execution: Execution) -> None:
@@ -267,7 +276,7 @@ def observing(watcher: Watcher) -> Iterator[None]:
     ...     return lambda status: print(look(status).said, "·", status)
     >>> with observing(watch):
     ...     run = flow_chart("ages", lambda scope: None, id="load").build().run_sync()
-    stage 1 of 1, load · ok
+    1 stage · ok
     """
     token = _watcher.set(watcher)
     try:

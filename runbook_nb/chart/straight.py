@@ -18,7 +18,8 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, FrozenRows, freeze
+from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, freeze
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING
 from runbook_nb.chart.plan import CALLS, DECIDES, ChartPlan, StagePlan
 from runbook_nb.chart.scope import Frame, Scope

@@ -7,14 +7,16 @@ runs are a text with a letter for each branch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from operator import is_, itemgetter
 from typing import Any, Final
 
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError
+from runbook_nb.record.tallies import picker
 from runbook_nb.rules.columns import Columns
 
 #: The first letter: that of a branch that never began. Those of the shapes follow.
@@ -39,13 +41,14 @@ class ItemColumns:
     (True, False)
     """
 
-    __slots__ = ("_are_rows", "_columns", "_items")
+    __slots__ = ("_are_rows", "_columns", "_items", "_picked")
 
     def __init__(self, items: Sequence[Any]) -> None:
         self._items = items
         kinds = set(map(type, items)) if isinstance(items, list) else set()
         self._are_rows = bool(kinds) and all(issubclass(kind, dict) for kind in kinds)
         self._columns: dict[str, Sequence[Any] | None] = {}
+        self._picked: tuple[Sequence[int], Callable[[Sequence[Any]], Sequence[Any]]] | None = None
 
     def holds(self, key: str | None, places: Sequence[int], values: Sequence[Any]) -> bool:
         """Say whether these very values stand under a key of the items at these places."""
@@ -55,8 +58,21 @@ class ItemColumns:
         if column is None or column[places[0]] is not values[0]:
             return False
         whole = len(places) == len(column)  # branches are in the order of their items
-        there = column if whole else map(column.__getitem__, places)
+        there = column if whole else self._pick(places)(column)
         return all(map(is_, there, values))
+
+    def _pick(self, places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """Give what picks these places; the columns of a shape are asked for one by one."""
+        if self._picked is None or self._picked[0] is not places:
+            self._picked = places, picker(places)
+        return self._picked[1]
+
+    def at(self, key: str, places: Sequence[int]) -> Sequence[Any] | None:
+        """Give what the items at these places hold under a key; see `column`."""
+        column = self.column(key)
+        if column is None or len(places) == len(column):
+            return column
+        return self._pick(places)(column)
 
     def column(self, key: str) -> Sequence[Any] | None:
         """Give what every item holds under a key; None where one of them has no such key."""
@@ -66,6 +82,8 @@ class ItemColumns:
 
     def _looked_up(self, key: str) -> Sequence[Any] | None:
         items = self._items
+        if isinstance(items, FrozenRows):
+            return items.column(key)
         if isinstance(items, Columns):
             held = list(items.column(key)) if key in items.names else []
             return held if held and not any(map(partial(is_, MISSING), held)) else None

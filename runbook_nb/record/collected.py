@@ -10,7 +10,8 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from runbook_nb._frozen import FrozenDict, FrozenRows, MadeOnDemand
+from runbook_nb._frozen import FrozenDict, MadeOnDemand
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING
 from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.shapes import facts_of
@@ -60,6 +61,12 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
             words_of = array(words_of.typecode, map(words_of.__getitem__, kept))
         self._numbers = words_of
 
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What they were made with besides their fan-out: subject, verdict and the other names."""
+        own = (self._subject, self._verdict)
+        return (*own, *(name for name in self.names if name not in own))
+
     def item_of(self, row: int) -> int:
         """Give the index of the item that a row is about."""
         return row if self.places is None else self.places[row]
@@ -102,6 +109,9 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
 
     def _own_items(self) -> Iterator[Any]:
         items = self.fan_out.items
+        if isinstance(items, FrozenRows):  # a row of verdicts keeps none of the items
+            each = items.each()
+            return each if self.places is None else map(list(each).__getitem__, self.places)
         return iter(items) if self.places is None else map(items.__getitem__, self.places)
 
     def _value(self, item: Any, name: str) -> Any:
@@ -130,7 +140,9 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
         if isinstance(index, slice):
             return list(self.some(range(len(self))[index]))
         place = range(len(self))[index]
-        return self._row(self.fan_out.items[self.item_of(place)], self._numbers[place])
+        items, item = self.fan_out.items, self.item_of(place)
+        row = items.fresh(item, item + 1)[0] if isinstance(items, FrozenRows) else items[item]
+        return self._row(row, self._numbers[place])
 
     def some(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
         """Make the rows at some places, a part of them at a time, column by column."""

@@ -374,8 +374,9 @@ class JudgedFan(FanOut):
             return []
         return self.kinds[self.numbers[some[0]]].sources[at].many(self.items, some)
 
-    def table(self, width: int, indices: Sequence[int]) -> None:
-        """Give nothing: each column is read off where it stands."""
+    def tables(self) -> Callable[[int, Sequence[int]], None]:
+        """Give what gives nothing: each column is read off where it stands."""
+        return lambda width, indices: None
 
     def item_key(self, at: int, indices: Sequence[int]) -> str | None:
         """Give the key of the items' column that a column of the branches is."""

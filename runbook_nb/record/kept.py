@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._text import counted
-from runbook_nb._view import Card
+from runbook_nb._view import Badge, Card, Cell, Column, Data, Role, Section, Table
 from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.slots import error_words
+from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -25,6 +26,7 @@ DEFAULT_KEPT: Final = 20
 
 #: Run statuses that have a word of their own in a kept record; all others are ``error``.
 _OUTCOMES: Final = {"ok": "ok", "paused": "paused"}
+_ROLES: Final[Mapping[str, Role]] = {"ok": "completed", "paused": "pending"}
 
 
 class KeptRecords(Renderable):
@@ -93,13 +95,42 @@ class KeptRecords(Renderable):
         return len(self._records)
 
     def view(self) -> Card:
-        """Show how many are kept."""
+        """Show how many are kept, and how each of the runs ended."""
+        with self._lock:
+            kept = [*self._records.values()]
+        rows = tuple(
+            (Data(value=one["toolName"]), _badge(one["outcome"]), one["steps"], _problem(one))
+            for one in kept[: settings.max_table_rows]
+        )
+        columns = (
+            Column(head="tool"),
+            Column(head="ended"),
+            Column(head="steps", align="right", in_text="labelled"),
+            Column(head="record"),
+        )
+        table = Table(
+            columns=columns,
+            rows=rows,
+            total=len(kept),
+            rest="call_ids(session)",
+            empty="no run was kept yet",
+        )
         return Card(
             kind="KeptRecords",
             name="",
-            headline=f"{counted(len(self), 'record')} of at most {self.limit}",
+            headline=f"{counted(len(kept), 'record')} of at most {self.limit}",
+            sections=(Section(label="Runs", note="the next to leave first", parts=(table,)),),
             closing=(f"{self.dropped} dropped",) if self.dropped else (),
         )
+
+
+def _badge(outcome: str) -> Badge:
+    return Badge(word=outcome, role=_ROLES.get(outcome, "failed"))
+
+
+def _problem(record: Mapping[str, Any]) -> Cell:
+    said = record.get("problem")
+    return "kept whole" if said is None else ("could not be made:", Data(value=said))
 
 
 def inner_runs_of(tool: Any) -> KeptRecords:

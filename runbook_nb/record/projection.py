@@ -120,6 +120,8 @@ class WalkPage(FrozenList, Renderable):
     """
 
     __slots__ = ("start", "total")
+    # A list prints its entries; this is told as it is shown.
+    __repr__ = Renderable.__repr__
 
     def __init__(self, rows: Iterable[WalkRow], start: int, total: int) -> None:
         super().__init__(rows)

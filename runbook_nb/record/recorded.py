@@ -126,6 +126,17 @@ class RecordedRun(Run):
         """Give the recording it was read from."""
         return Recording(**self.to_dict())
 
+    def _head(self) -> Card:
+        return self._named(super()._head())
+
+    def _named(self, card: Card) -> Card:
+        """Say that this was read, and what of its end was not carried."""
+        card = replace(card, kind="Recording")
+        if self.status != UNTOLD:
+            return card
+        words = counted(self.steps_executed, "step")
+        return replace(card, state="how it ended is not carried", headline=words)
+
     def view(self) -> Card:
         """Show the run, who recorded it, and what the recording does not carry."""
         from runbook_nb.record.outline import run_card, walk_flow
@@ -133,14 +144,12 @@ class RecordedRun(Run):
         card = run_card(self)
         if self.status == UNTOLD:
             flow = Section(label="Reached", parts=(walk_flow(self.walk),))
-            words = counted(self.steps_executed, "step")
-            told = "how it ended is not carried"
-            card = replace(card, state=told, sections=(flow,), headline=words, foot=words)
+            card = replace(self._named(card), sections=(flow,))
+            card = replace(card, foot=card.headline)
         missing = tuple(Fact(term=sentence) for sentence in self.not_carried)
         facts = Facts(label="Not carried", items=missing, total=len(missing), style="not_checked")
         return replace(
-            card,
-            kind="Recording",
+            self._named(card),
             eyebrow=("recorded by", Data(value=self.source, tone="code")),
             sections=(*card.sections, *([Section(label="", parts=(facts,))] if missing else ())),
         )

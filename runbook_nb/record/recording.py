@@ -7,7 +7,7 @@ is in ``snapshot``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._dataclass import dataclass
@@ -15,11 +15,10 @@ from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import WireReport, encode_deep, to_wire
 from runbook_nb._text import MISSING, counted
-from runbook_nb._view import Card
+from runbook_nb._view import Card, Cell, Data, Fact, Facts, Section
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.published import published_structure
 from runbook_nb.record.served import served_by
-from runbook_nb.record.written import write_log
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -72,12 +71,40 @@ class Recording(Immutable, Renderable):
         return encode_deep(self.to_dict())
 
     def view(self) -> Card:
-        """Show what the bundle holds."""
+        """Show what the bundle holds, and whether the whole run can be read back from it."""
+        held = tuple(Fact(term=term, detail=told) for term, told in self._held())
+        facts = Facts(label="", items=held, total=len(held))
         return Card(
             kind="Recording",
             name=str(self.structure.get("name", "")),
-            headline=counted(len(self.snapshot.get("commitLog", ())), "commit"),
+            headline=counted(_size(self.snapshot.get("commitLog")), "commit"),
+            sections=(Section(label="Holds", parts=(facts,)),),
         )
+
+    def _held(self) -> Iterator[tuple[str, Cell]]:
+        yield "state at the end", counted(_size(self.snapshot.get("sharedState")), "key")
+        kept = self.snapshot.get("recorders")
+        data = {
+            one.get("id"): one.get("data")
+            for one in (kept if isinstance(kept, list | tuple) else ())
+            if isinstance(one, Mapping)
+        }
+        if "narrative" in data:
+            yield "what happened", counted(_size(data["narrative"]), "row")
+        own = data.get(OWN_ID)
+        if not isinstance(own, Mapping):
+            yield "whole record", "not carried; walk and commits are what was published"
+        elif "log" in own:
+            yield "whole record", ("carried, for", Data(value="rb.load_recording", tone="code"))
+        else:
+            yield "whole record", ("not carried:", Data(value=own.get("missing")))
+        if isinstance(own, Mapping) and own.get("hidden"):
+            yield "hidden", "what the policy of the run hides is not in it"
+
+
+def _size(part: Any) -> int:
+    """Count what a part of a bundle holds, whatever a bundle from elsewhere has there."""
+    return len(part) if isinstance(part, Mapping | list | tuple) else 0
 
 
 def recording_of(run: Run, report: WireReport) -> Recording:
@@ -112,6 +139,8 @@ def own_record(run: Run, report: WireReport) -> dict[str, Any]:
     beside = {"args": args, "initial": run.raw_initial, "state": state, "result": result}
     if run.raw_output is not MISSING:
         beside["output"] = run.raw_output
+    from runbook_nb.record.written import write_log  # of which no answer without one has a use
+
     own = {
         "format": OWN_FORMAT,
         "name": run.name,

@@ -13,21 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from runbook_nb._frozen import FrozenDict
-from runbook_nb._tags import MOST_PARTS, SAFE_INTEGER, TagError
+from runbook_nb._rows import FrozenRows
+from runbook_nb._tags import MOST_PARTS, TagError
 from runbook_nb._text import MISSING, clip
 from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError
+from runbook_nb.record.checked import bad_log, check_column, check_records, is_count
+from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.columns import Column, fan_columns, root_columns
 from runbook_nb.record.log import FORMS, STATUS_WORDS, WIDTHS, Code, FanOut, Log, Shape, StageRef
 from runbook_nb.record.rulebook import (
     PathReader,
-    functions_in,
     read_functions,
     read_rule_sets,
 )
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.record.structure import NodeKind
-from runbook_nb.rules.evaluate import Decision, DecisionPath, FunctionRecord, Selection
+from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
 if TYPE_CHECKING:
@@ -102,11 +104,6 @@ def read_log_with(data: Any, rules: Iterable[RuleSet] = ()) -> tuple[Log, Frozen
     return reader.log, FrozenDict(found)
 
 
-def bad_log(what: str, where: str) -> LoadError:
-    """Make the error for a log that is damaged."""
-    return LoadError(f"the log is damaged: {where} {what}", where=where, fix=_FIX, code="bad_log")
-
-
 class LogReader:
     """Reads a log, and values written beside it.
 
@@ -157,11 +154,14 @@ class LogReader:
         self._borrowed = 0
         #: Items that are slots of another fan-out, and how many there have to be.
         self._sizes: list[tuple[Slots, int, str]] = []
+        #: Verdict rows of fan-outs that are not read yet, with what they are made of.
+        self._verdicts: list[tuple[VerdictRows, FanOut, list[str]]] = []
         self._reader = Untagger(
             {
                 "$missing": self._missing,
                 "$slots": self._slots,
                 "$slot": self._slot,
+                "$verdicts": self._verdict_rows,
                 "$called": self._called,
                 "$decision": lambda parts: self._decision(Decision, parts),
                 "$selection": lambda parts: self._decision(Selection, parts),
@@ -182,7 +182,9 @@ class LogReader:
         LoadError
             It is none.
         """
-        return self._guarded(where, lambda: self._reader.apart(data))
+        found = self._guarded(where, lambda: self._reader.apart(data))
+        self._settle_verdicts()
+        return found
 
     def _read_tables(self, data: Mapping[str, Any], live: Sequence[RuleSet]) -> None:
         log = self.log
@@ -222,6 +224,7 @@ class LogReader:
             if len(items) != size:
                 raise bad_log(f"has {len(items)} items, not {size}", where)
         self._here = Counter()  # whatever is beside the log lies in no fan-out
+        self._settle_verdicts()
         self._guarded("the log", self._reader.check)
         self._check_looks()
 
@@ -313,7 +316,7 @@ class LogReader:
         cap: Any = entry.get("cap")
         execution: Any = entry.get("execution")
         into, subject = entry.get("into"), entry.get("subject")
-        if not _is_count(cap) or not (execution == -1 or _is_count(execution)):
+        if not is_count(cap) or not (execution == -1 or is_count(execution)):
             raise bad_log("has a cap or an execution that is none", where)
         form = entry.get("form", "fan_out")
         if form not in FORMS:
@@ -335,8 +338,8 @@ class LogReader:
         if number >= self._placed:
             raise bad_log("is run by no track before it", where)
         self._here = Counter()
-        items = self._read(f"{where}.items", entry.get("items"))
-        if not isinstance(items, list | tuple | Slots):
+        items = self._guarded(f"{where}.items", lambda: self._reader.rows(entry.get("items")))
+        if not isinstance(items, list | tuple | Slots | FrozenRows):
             raise bad_log("are no list", f"{where}.items")
         size = len(items)
         if isinstance(items, Slots):
@@ -370,13 +373,13 @@ class LogReader:
         known = self._item_columns.get(id(fan))
         if known is None:
             known = self._item_columns[id(fan)] = ItemColumns(fan.items)
-        column = known.column(key) if isinstance(key, str) else None
+        column = known.at(key, places) if isinstance(key, str) else None
         if column is None:
             raise bad_log("refers to what not every item has", where)
         self._borrowed += len(places)
         if self._borrowed > MOST_PARTS:
             raise bad_log(f"takes more than {MOST_PARTS:,} values from items", where)
-        return [column[place] for place in places]
+        return column
 
     def _claimed(self, items: Slots, size: Any, where: str) -> int:
         """Take the number of slots of a fan-out that may be read later; then they are counted."""
@@ -417,6 +420,27 @@ class LogReader:
         fan = self._fans[_index(number, len(self._fans))]
         self._here[number] += 1
         return Slots(fan)
+
+    def _verdict_rows(self, parts: Any) -> VerdictRows:
+        if not isinstance(parts, list) or len(parts) < 3:
+            raise ValueError("verdict rows have a fan-out, a subject and a verdict")
+        number, *names = parts
+        fan = self._fans[_index(number, len(self._fans))]
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError("the names of verdict rows are distinct texts")
+        self._here[number] += 1
+        rows = VerdictRows.__new__(VerdictRows)
+        self._verdicts.append((rows, fan, names))
+        return rows
+
+    def _settle_verdicts(self) -> None:
+        """Make verdict rows, now that their branches are known."""
+        for rows, fan, (subject, verdict, *others) in self._verdicts:
+            self._borrowed += len(fan)
+            if self._borrowed > MOST_PARTS:
+                raise bad_log(f"takes more than {MOST_PARTS:,} values from items", "verdict rows")
+            VerdictRows.__init__(rows, fan, subject, others, verdict)
+        self._verdicts.clear()
 
     def _slot(self, parts: Any) -> Slot:
         index, item, status, value, *texts = _listed(parts, 7)
@@ -513,64 +537,6 @@ class LogReader:
             )
             if sizes[number] > MOST_PARTS:
                 raise bad_log(f"shows more than {MOST_PARTS:,} values", f"fan_outs[{number}]")
-
-
-# -- what a value of a kind must be --------------------------------------------------------
-
-
-def check_column(column: Column, values: Sequence[Any], where: str) -> None:
-    """Refuse values that what recorded them cannot have recorded."""
-    code, part = column.code, column.part
-    if code.path is not None:
-        called = part in functions_in(code.path)
-        if any(isinstance(value, FunctionRecord) is not called for value in values):
-            raise bad_log("has a value of another kind of rule", where)
-        return
-    fits = _FITS.get(code.kind)
-    if fits is not None and not all(map(fits, values)):
-        raise bad_log(f"has a value no {code.kind} has", where)
-
-
-def check_records(path: DecisionPath, values: Sequence[Any], where: str) -> None:
-    """Refuse a decision whose function rules have no record, or others have one."""
-    called = functions_in(path)
-    for place, value in enumerate(values):
-        if isinstance(value, FunctionRecord) is not (place in called):
-            raise bad_log("has a value of another kind of rule", where)
-
-
-def _is_count(value: Any) -> bool:
-    """Say whether something is a number of things; one that long texts are made of is none."""
-    return type(value) is int and 0 <= value <= SAFE_INTEGER
-
-
-def _is_error(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and isinstance(value.get("type"), str)
-        and isinstance(value.get("message"), str)
-    )
-
-
-_FITS: Final[dict[str, Callable[[Any], bool]]] = {
-    "error": _is_error,
-    "ended": _is_error,
-    "retry": lambda value: (
-        isinstance(value, Mapping)
-        and _is_count(value.get("attempt"))
-        and _is_count(value.get("attempts"))
-        and _is_error(value.get("error"))
-    ),
-    "pause": lambda value: isinstance(value, Mapping) and {"reason", "expects"} <= value.keys(),
-    "enter": lambda value: isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
-    "streamed": lambda value: (
-        isinstance(value, Mapping)
-        and {"stream", "complete"} <= value.keys()
-        and _is_count(value.get("tokens"))
-    ),
-    "loop": _is_count,
-    "choices": lambda value: isinstance(value, list | tuple),
-}
 
 
 def _listed(parts: Any, size: int) -> list[Any]:

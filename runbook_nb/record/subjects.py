@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from runbook_nb._frozen import FrozenRows
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING, show
 from runbook_nb.record.log import FanOut
 from runbook_nb.record.places import same_subject
@@ -146,13 +146,13 @@ def subjects_of(fan: FanOut) -> Sequence[Any]:
     ['a', None]
     """
     items, key = fan.items, fan.subject
+    if isinstance(items, FrozenRows):
+        return [None] * len(items) if key is None else items.under(key)
     column = getattr(items, "column", None)
     if callable(column):  # rows that are kept as columns need not be made for that
         found = column(key) if key is not None and key in getattr(items, "names", ()) else ()
         held = [None if value is MISSING else value for value in found]
         return held or [None] * len(items)
-    if isinstance(items, FrozenRows):
-        return [None] * len(items) if key is None else items.under(key)
     if _PLAIN.issuperset(map(type, items)):
         return items
     return [fan.subject_of(index) for index in range(len(fan))]

@@ -11,8 +11,9 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any, Final
 
 #: From this length on numpy is imported for it; a shorter sequence is counted sooner than that.
@@ -92,6 +93,19 @@ def tally_pairs(ones: Sequence[int], others: Sequence[int]) -> dict[tuple[int, i
         return dict(Counter(zip(ones, others, strict=True)))
     found = tally(_joined(ones, others, numpy))
     return {(number >> 8, number & 255): times for number, times in found.items()}
+
+
+def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Give what picks the values at these places out of a sequence, without a step for each.
+
+    Examples
+    --------
+    >>> picker([2, 0])("abc"), picker([1])("abc"), picker([])("abc")
+    (('c', 'a'), ('b',), ())
+    """
+    if len(places) < 2:
+        return lambda values: tuple([values[place] for place in places])
+    return itemgetter(*places)
 
 
 def places_of(numbers: Sequence[int], wanted: int) -> Sequence[int]:

@@ -8,21 +8,26 @@ that branches may be held in another way.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb.record.tallies import (
     first_and_last,
     gathered,
     gathered_pairs,
+    numpy_for,
     standing,
     tally,
     tally_pairs,
+    vector_of,
 )
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log, Shape, StageRef
+
+    #: Gives the columns, so many, of branches of one shape.
+    Table = Callable[[int, Sequence[int]], Sequence[Sequence[Any]] | None]
 
 
 class Track:
@@ -157,21 +162,27 @@ class FanOut:
         self.changed()
         self.statuses = bytearray(statuses)
         self.shapes = array("i", shapes)
-        widths: dict[int, int] = {-1: 0}
-        end = 0
-        self.offsets = array("q")
-        for number in self.shapes:
-            self.offsets.append(end if number >= 0 else 0)
-            if number not in widths:
-                widths[number] = self.log.width_of(self.log.shapes[number].codes)
-            end += widths[number]
+        if self.shapes:
+            widths = {number: self._width(number) for number in tally(self.shapes)}
+            begins = accumulate(map(widths.__getitem__, self.shapes[:-1]), initial=0)
+            self.offsets = array("q", begins)
+
+    def _width(self, number: int) -> int:
+        """Say how many values a branch of a shape has."""
+        return 0 if number < 0 else self.log.width_of(self.log.shapes[number].codes)
 
     def fill(self, columns: Iterable[tuple[int, Sequence[int], Sequence[Any]]]) -> None:
         """Give all branches their values: the arguments of `put`, for every place of each."""
-        held = list(columns)
-        self.values = [None] * sum(len(indices) for _, indices, _ in held)
-        for at, indices, values in held:
-            self.put(at, indices, values)
+        found: dict[int, list[Sequence[Any]]] = {number: [] for number in tally(self.shapes)}
+        for _, indices, values in columns:
+            found[self.shapes[indices[0]]].append(values)
+        parts = {
+            number: zip(*some, strict=True) if some else repeat(())
+            for number, some in found.items()
+        }
+        # Each branch takes the next values of its shape.
+        each = map(next, map(parts.__getitem__, self.shapes))
+        self.values = list(chain.from_iterable(each))
 
     @property
     def value_count(self) -> int:
@@ -274,14 +285,28 @@ class FanOut:
         values, offsets = self.values, self.offsets
         return [values[offsets[index] + at] for index in indices]
 
-    def table(self, width: int, indices: Sequence[int]) -> Sequence[Sequence[Any]] | None:
-        """Give all columns, so many, of branches of one shape, where they are had together.
+    def tables(self) -> Table:
+        """Give what gives all columns, so many, of branches of one shape, had together.
 
-        None where a `column` is as quickly had alone.
+        It gives None where a `column` is as quickly had alone.
         """
         values, offsets = self.values, self.offsets
-        starts = [offsets[index] for index in indices]
-        return [[values[start + at] for start in starts] for at in range(width)]
+        numpy = numpy_for(len(values))
+        if numpy is not None:
+            held = numpy.fromiter(values, object, len(values))
+            begins = vector_of(offsets, numpy)
+
+            def taken(width: int, indices: Sequence[int]) -> Sequence[Sequence[Any]]:
+                starts = begins[vector_of(indices, numpy)]
+                return [held[starts + at].tolist() for at in range(width)]
+
+            return taken
+
+        def gathered(width: int, indices: Sequence[int]) -> Sequence[Sequence[Any]]:
+            starts = [offsets[index] for index in indices]
+            return [[values[start + at] for start in starts] for at in range(width)]
+
+        return gathered
 
     def item_key(self, at: int, indices: Sequence[int]) -> str | None:
         """Give the key under which a `column` stands in the items, where that is how it is kept."""

@@ -13,6 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._display import Renderable, through
+from runbook_nb._json import to_wire
+from runbook_nb._tags import is_clean
 from runbook_nb._text import MISSING, counted, did_you_mean, show
 from runbook_nb._view import Card
 from runbook_nb.errors import SubjectNotFound
@@ -423,10 +425,17 @@ class Walk(Sequence[WalkRow], Renderable):
     # -- forms -----------------------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
-        """Give all rows as a DataFrame with the eight columns."""
+        """Give all rows as a DataFrame with the eight columns.
+
+        A lone surrogate in the name of a stage is shown as an escape: no column of texts holds one.
+        """
         import pandas as pd
 
-        return pd.DataFrame([row.to_dict() for row in self], columns=list(COLUMNS))
+        rows = [row.to_dict() for row in self]
+        names = {self.name, *(part for code in self.log.codes for part in code.stage)}
+        if not is_clean("".join(filter(None, names))):
+            rows = [to_wire(row) for row in rows]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Give all rows as mappings with the eight columns."""

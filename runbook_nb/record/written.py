@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._frozen import FrozenList, FrozenRows, freeze
+from runbook_nb._frozen import FrozenList, freeze
 from runbook_nb._json import WireReport
+from runbook_nb._rows import FrozenRows
 from runbook_nb._tagged import Refusal, Tagger
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import CheckpointError, CycleError
@@ -266,21 +267,33 @@ class LogWriter:
         place = _place(column.code, column.part)
         return self._guarded(place, lambda: self._tagger.column(held))
 
-    def _branch_columns(self, fan: FanOut, of_items: ItemColumns | None) -> Iterator[Any]:
-        """Write the values of branches, shape by shape."""
+    def _branch_columns(
+        self, fan: FanOut, of_items: ItemColumns | None, rows: Sequence[Any] | None
+    ) -> Iterator[Any]:
+        """Write the values of branches, shape by shape.
+
+        What is kept as columns is made anew whenever it is read. Where ``rows`` were made of them,
+        the values of branches are those in the rows, as they are where each row ran by itself.
+        """
         table: Sequence[Sequence[Any]] | None = None
+        tables = fan.tables()
         for column in fan_columns(self._log, fan):
             code, at, places = column.code, column.at, column.places
             if at == 0:
                 shape = fan.shape(places[0])
                 width = 0 if shape is None else self._log.width_of(shape.codes)
-                table = fan.table(width, places)
-            if of_items is not None and self._values is AS_RECORDED:
+                table = tables(width, places)
+            if of_items is not None and rows is None:
                 key = fan.item_key(at, places)
                 if key is not None and of_items.column(key) is not None:
                     yield {"$item": key}
                     continue
-            held = column.held_in(fan) if table is None else table[at]
+            held: Sequence[Any]
+            item_key = None if rows is None else fan.item_key(at, places)
+            if rows is not None and item_key is not None:
+                held = [rows[place].get(item_key, MISSING) for place in places]
+            else:
+                held = column.held_in(fan) if table is None else table[at]
             if code.kind == "fan_out":
                 yield self._numbers[id(held[0])]
                 continue
@@ -299,11 +312,19 @@ class LogWriter:
         if isinstance(items, Columns):
             if self._brief and len(items.layouts) == 1:
                 keys = items.layouts[0]
-                written = self._tagger.rows_of(keys, [list(items.column(key)) for key in keys])
+                columns = [items.column(key)[:] for key in keys]
+                written = self._guarded(where, lambda: self._tagger.rows_of(keys, columns))
                 if written is not None:
                     return written
             # As rows, which is what a reader looks for; a state may hold one of them.
             items = FrozenList(map(fan.item, range(len(fan))))
+        if isinstance(items, FrozenRows):
+            table = items.table
+            if table is not None:
+                rows = self._guarded(where, lambda: self._tagger.rows_of(*table, items.kept))
+                if rows is not None:
+                    return rows
+            items = FrozenList(items.each())
         return self._guarded(where, lambda: self._tagger.write(items))
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
@@ -313,10 +334,12 @@ class LogWriter:
             numbers[number] = self._shapes.setdefault(number, len(self._shapes))
         shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
         items: Any = fan.items
-        if isinstance(items, FrozenRows):
-            items = items.rows
+        rows: Sequence[Any] | None = None
         if self._values is not AS_RECORDED:
-            items = [self._values.item(fan, item) for item in items]
+            each = items.each() if isinstance(items, FrozenRows) else items
+            if isinstance(items, Columns):
+                rows = each = list(items)
+            items = [self._values.item(fan, item) for item in each]
         of_items: ItemColumns | None = None
         spelt: str | None = None
         if self._brief:
@@ -333,7 +356,7 @@ class LogWriter:
             "items": self._written_items(fan, items),
             "statuses": _runs(fan.status_numbers()),
             "shapes": _runs(shapes) if spelt is None else spelt,
-            "values": list(self._branch_columns(fan, of_items)),
+            "values": list(self._branch_columns(fan, of_items, rows)),
         }
         if isinstance(items, Slots):
             written["size"] = len(items)
@@ -359,6 +382,10 @@ class LogWriter:
         if isinstance(value, Columns):
             return "", FrozenList(value)
         if isinstance(value, VerdictRows):
+            number = self._numbers.get(id(value.fan_out))
+            declared = value.declared
+            if number is not None and self._values is AS_RECORDED and _are_texts(declared):
+                return "$verdicts", [number, *declared]
             return "", list(value)
         if isinstance(value, Slot):
             parts = (value.index, value.item, value.status, value.value)
@@ -386,6 +413,10 @@ class LogWriter:
             raise CheckpointError(f"{place} holds {refusal.what}", where=place, fix=_FIX) from None
         except CycleError as error:
             raise CycleError(error.message, where=where) from None
+
+
+def _are_texts(names: Iterable[Any]) -> bool:
+    return {str}.issuperset(map(type, names))
 
 
 def _place(code: Code, part: int) -> str:

@@ -298,10 +298,10 @@ def _badges(made: Iterable[Piece]) -> list[str]:
 def _terms(made: Mapping[str, Any]) -> Html:
     out: list[str] = []
     for item in made["items"]:
-        term = tag("dt", runs(item["term"]), style=STYLES["term"])
+        term = tag("dt", runs(item["term"]), style=STYLES[made["place"]])
         said = tag("dd", runs(item["said"]), *_badges(item["badges"]), style=STYLES["said"])
         out += (term, " ", said)
-    columns = f"grid-template-columns:{made['width']}px minmax(0,1fr)"
+    columns = f"grid-template-columns:{made['column']} minmax(0,1fr)"
     return tag("dl", *out, style=f"{STYLES['facts']};{columns}")
 
 

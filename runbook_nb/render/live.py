@@ -57,8 +57,11 @@ def show_progress(look: Look) -> Callable[[str], object]:
         surface = InCell.of_this_cell()
     elif place == "terminal":
         surface = InTerminal()
-    if surface is None:
-        return lambda status: None
+    return (lambda status: None) if surface is None else show_on(surface, look)
+
+
+def show_on(surface: Surface, look: Look) -> Callable[[str], object]:
+    """Show a run that begins on a surface; give what is told how it ended."""
     live = Live(look, surface, settings.timer)
     _ticker.add(live)
     return live.end

@@ -36,6 +36,8 @@ OPEN_ROWS: Final = 10
 #: A list of facts or values up to so long stands open; one of a ledger's, other than the gaps.
 OPEN_FACTS: Final = 6
 OPEN_ITEMS: Final = 3
+#: Pixels that the names in a list of facts take at most.
+WIDEST_TERM: Final = 260
 #: A value without a gap that is no longer stands on one line: a date, a number, a name.
 ONE_LINE: Final = 20
 #: So does what is said of a rule, up to so many characters: ``not needed``.
@@ -399,6 +401,10 @@ def facts_parts(facts: Facts, *, labelled: bool) -> dict[str, Any]:
     opened = OPEN_ITEMS if rail else OPEN_FACTS
     terms = [cells.width(cells.cell_text(fact.term)) for fact in items]
     wide = max(terms, default=0) * 7 + 12 + (26 if any(_is_badge(f.term) for f in items) else 0)
+    width = min(max(wide, 132), WIDEST_TERM)
+    # The type of a host may be wider than was reckoned with: a short name is then given its room
+    # rather than broken at its hyphen, while long ones wrap at the widest a column may be.
+    tight = wide <= WIDEST_TERM
     return {
         "rail": rail,
         "sign": theme.LEDGER[rail][0] if rail else "",
@@ -408,7 +414,8 @@ def facts_parts(facts: Facts, *, labelled: bool) -> dict[str, Any]:
         "open": facts.style == "not_checked" or total <= opened,
         "fold": bool(rail) or total > opened,
         "empty": words(facts.empty) if not total else "",
-        "width": min(max(wide, 132), 260),
+        "column": f"minmax({width}px,max-content)" if tight else f"{width}px",
+        "place": "term_tight" if tight else "term",
         "items": [
             {
                 "term": pieces(fact.term),

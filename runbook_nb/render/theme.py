@@ -152,6 +152,7 @@ _STYLES: Final = {
     "nowrap": "white-space:nowrap",
     "facts": "display:grid;gap:4px 16px;margin:0",
     "term": _UNFLOATED,
+    "term_tight": f"{_UNFLOATED};white-space:nowrap",
     "said": _UNFLOATED,
     "bar": "display:flex;height:7px;margin:10px 0 0",
     "figure": "margin:0",

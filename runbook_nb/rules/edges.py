@@ -27,7 +27,7 @@ MEASURED: Final = frozenset({NUMBER, DATE, AWARE, NAIVE, SPAN})
 BARS: Final = 30
 
 #: Of long tails, values beyond this many times the middle half lie in the last bar.
-_FENCE: Final = 6.0
+_FENCE: Final = 12.0
 
 
 def measure(value: Any, kind: str) -> float:
@@ -77,17 +77,25 @@ class Measures:
     Parameters
     ----------
     facts : KnownFacts
+    left_out : sequence of int, optional
+        Rows that are not to be measured.
     """
 
-    def __init__(self, facts: KnownFacts) -> None:
+    def __init__(self, facts: KnownFacts, left_out: Sequence[int] = ()) -> None:
         self.facts = facts
+        self._left_out = tuple(left_out)
         self._held: dict[tuple[str, str], Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.facts) - len(self._left_out)
 
     def column(self, key: str, kind: str) -> Any:
         """Give a column as a numpy array, NaN where there is no such number."""
         found = self._held.get((key, kind))
         if found is None:
             found = self._held[key, kind] = self._made(key, kind)
+            if self._left_out:
+                found[list(self._left_out)] = math.nan
         return found
 
     def _made(self, key: str, kind: str) -> Any:
@@ -269,7 +277,7 @@ def histogram(measures: Measures, key: str, kind: str, marks: Sequence[float] = 
 
     column = measures.column(key, kind)
     values = column[np.isfinite(column)]
-    unread = len(column) - len(values)
+    unread = len(measures) - len(values)
     if not len(values):
         return Histogram(key, kind, (), (), 0, unread, False)
     low, high = float(values.min()), float(values.max())

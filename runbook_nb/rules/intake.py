@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final
 
 from runbook_nb._frozen import ATOMS, FrozenDict
+from runbook_nb._rows import columns_of
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import RuleError
 from runbook_nb.rules.columns import Columns, smallest
@@ -21,9 +21,6 @@ from runbook_nb.rules.held import (
 
 #: More layouts than this, and the rows are kept as they are: they share too little.
 MAX_LAYOUTS: Final = 256
-
-#: How many rows are taken apart at once.
-PART: Final = 2048
 
 _KEPT: Final = ATOMS | {type(MISSING)}
 
@@ -165,7 +162,7 @@ def _take_rows(rows: Sequence[Any]) -> Columns:
     first = rows[0]
     names = tuple(first)
     if names and set(map(type, names)) == {str}:
-        alike = _alike(rows, names)
+        alike = columns_of(rows, names)
         if alike is not None:
             held: dict[str, Held] = {
                 name: _cells(cells) for name, cells in zip(names, alike, strict=True)
@@ -184,32 +181,6 @@ def _mappings(rows: Sequence[Any]) -> list[Any]:
                 code="bad_frame",
             )
     return [row if type(row) is dict else dict(row) for row in rows]
-
-
-def _alike(rows: Sequence[Any], names: tuple[str, ...]) -> list[list[Any]] | None:
-    """Take rows of one layout apart by column; None when they have several.
-
-    Keys laid end to end equal the names over and over only when every row has all of them, in
-    this order: a row with fewer would need another that has one of them twice.
-    """
-    width = len(names)
-    found: list[list[Any]] = [[] for _ in names]
-    adders = [column.extend for column in found]
-    chained = chain.from_iterable
-    expected: list[str] = []
-    for start in range(0, len(rows), PART):
-        part = rows[start : start + PART]
-        size = width * len(part)
-        if len(expected) != size:
-            expected = [*names] * len(part)
-        if list(chained(part)) != expected:
-            return None
-        flat = list(chained(map(dict.values, part)))
-        if len(flat) != size:
-            return None
-        for place, add in enumerate(adders):
-            add(flat[place::width])
-    return found
 
 
 def _cells(cells: list[Any]) -> PlainColumn:

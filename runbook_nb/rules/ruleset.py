@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from runbook_nb._dataclass import dataclass, field, fields
-from runbook_nb._display import Renderable
+from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
@@ -117,6 +117,29 @@ class RuleSet(Renderable, Immutable):
         """
         made = object.__new__(cls)
         made._fill("", "", checks.Report(), rules, (default, unreadable, ()))
+        return made
+
+    @classmethod
+    def drafted(  # noqa: PLR0917 - the parts of a rule set, in their order
+        cls,
+        name: str,
+        version: str,
+        rules: Sequence[Rule | Mapping[str, Any]],
+        default: Default | str | Mapping[str, Any] | None = None,
+        unreadable: OnUnreadable | Mapping[str, Any] = DECLINED,
+        outside: Sequence[Outside | Mapping[str, Any]] = (),
+    ) -> Self:
+        """Build a set that is still being written: a rule in it may be one that can never fire.
+
+        Examples
+        --------
+        >>> old = Rule({"age": {"gt": 7}}, "old")
+        >>> RuleSet.drafted("r", "draft", [old, Rule({"age": {"gt": 9}}, "older")]).title
+        'r draft'
+        """
+        made = object.__new__(cls)
+        parts = (default, unreadable, outside)
+        made._fill(name, version, checks.Report(), rules, parts, shadows=False)
         return made
 
     def _fill(
@@ -367,6 +390,22 @@ class RuleSet(Renderable, Immutable):
         from runbook_nb.rules.loader import load_file
 
         return load_file(path)
+
+    def lab(self, source: Any, **options: Any) -> Any:
+        """Open a rule lab: change a limit, see the verdicts that change.
+
+        Parameters
+        ----------
+        source : Envelope, DataFrame, mapping of columns, list of mappings, Arrow table
+            What was recorded, or rows to be judged.
+        **options
+            Those of `RuleLab`.
+
+        Returns
+        -------
+        RuleLab
+        """
+        return through("rulelab", source, self, **options)
 
     def view(self) -> Card:
         """Show the rules as a table, in the order they are tried."""

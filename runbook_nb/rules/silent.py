@@ -6,7 +6,11 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from runbook_nb.rules.known import Again, judge_again
+from runbook_nb.rules.model import Rule
 from runbook_nb.rules.ruleset import RuleSet
+
+#: By the identity of a rule: the rule, and the facts judged by it alone.
+Alone = dict[int, tuple[Rule, Again]]
 
 
 class Taker(NamedTuple):
@@ -98,8 +102,14 @@ def fired(again: Again) -> tuple[int, ...]:
     return tuple(found)
 
 
-def silent_rules(again: Again) -> tuple[Silent, ...]:
+def silent_rules(again: Again, alone: Alone | None = None) -> tuple[Silent, ...]:
     """Find the rules that decided no subject, and say of each why.
+
+    Parameters
+    ----------
+    again : Again
+    alone : dict, optional
+        Keeps, by the identity of a rule, who meets it: for whoever asks of the same facts again.
 
     Examples
     --------
@@ -111,16 +121,20 @@ def silent_rules(again: Again) -> tuple[Silent, ...]:
     >>> [silent.words for silent in silent_rules(judge_again(rules, facts))]
     ['never fired: rule 1 takes the 2 subjects that meet it']
     """
+    kept = {} if alone is None else alone
     return tuple(
-        _silent(again, index)
+        _silent(again, index, kept)
         for index, count in enumerate(fired(again))
         if not count and len(again) and again.rules.rules[index].is_filter
     )
 
 
-def _silent(again: Again, index: int) -> Silent:
-    alone = RuleSet.bare([again.rules.rules[index]])
-    tried = judge_again(alone, again.facts)
+def _silent(again: Again, index: int, alone: Alone) -> Silent:
+    rule = again.rules.rules[index]
+    known = alone.get(id(rule))
+    if known is None or known[0] is not rule:
+        known = alone[id(rule)] = (rule, judge_again(RuleSet.bare([rule]), again.facts))
+    tried = known[1]
     meets = [way.gap is None and way.path.via == "rule" for way in tried.ways]
     unknown = [way.gap is not None for way in tried.ways]
     if not any(meets) and not any(unknown):

@@ -63,7 +63,6 @@ def comparison_card(comparison: Comparison) -> Card:
     return Card(
         kind="Compare",
         name=f"{old} -> {_after_name(old, new)}",
-        eyebrow=((Data(value=old, tone="code"), "->", Data(value=new, tone="code")),),
         headline=headline,
         badges=outcome_badges(comparison),
         sections=tuple(sections),
@@ -131,8 +130,9 @@ def changed_section(comparison: Comparison, most: int = FLIPS) -> Section:
     two_values = not comparison.same_facts
     for group in comparison.groups:
         label = (_badge(comparison, group.before), "->", _badge(comparison, group.after))
-        note = Data(value=group.cause.words)
-        groups.append(Group(label=label, start=len(rows), total=group.total, note=note))
+        # Ours, with what came from outside made visible in it.
+        words = group.cause.words
+        groups.append(Group(label=label, start=len(rows), total=group.total, note=words))
         shown = islice(comparison.flips(group), max(most - len(rows), 0))
         rows += [_flip_row(flip, two_values) for flip in shown]
     kept = [group for group in groups if group.start < len(rows)]
@@ -261,7 +261,7 @@ def _place(change: RuleChange) -> Cell:
 
 def _side_text(comparison: Comparison, change: RuleChange, text: str | None) -> Cell:
     if text is None:
-        return None
+        return "—"  # there is no such rule, which is not to say that it was not recorded
     if change.part in ("default", "unreadable"):
         return _badge(comparison, text) if text in comparison.words else Data(value=text)
     return Data(value=text, tone="code")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from types import CoroutineType
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, fields, is_dataclass
+from runbook_nb._arguments import secret_names
+from runbook_nb._dataclass import dataclass, fields, is_dataclass, replace
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.chart.model import Limits
@@ -19,7 +20,7 @@ from runbook_nb.errors import DefinitionError
 from runbook_nb.record.kept import DEFAULT_KEPT, KeptRecords
 from runbook_nb.record.procedure import Procedure
 from runbook_nb.record.projection import DEFAULT_WALK_CAP
-from runbook_nb.record.redact import Redact, as_redact
+from runbook_nb.record.redact import Redact, as_redact, joined_policies
 from runbook_nb.rules import RuleSet
 from runbook_nb.runbook.verdicts import PRESENTATIONS, VERDICT_KIND_PREFIX, Verdicts, as_verdicts
 from runbook_nb.tools import Tool, ToolContext, define_tool, probe_dispatch
@@ -146,7 +147,8 @@ def runbook_as_tool(
     walk : WalkOptions or mapping, optional
         Cap of the filed walk; whether the whole walk, or a recording, is filed beside it.
     redact : Redact or mapping, optional
-        What must not be seen in anything that leaves a run.
+        What must not be seen in anything that leaves a run. Inputs that the schema declares
+        ``writeOnly``, or of the format ``password``, are hidden too.
     limits : Limits or mapping, optional
         Time a call may take; a run they end gives no answer.
     recorders : iterable of callable, optional
@@ -239,7 +241,7 @@ def runbook_as_tool(
 
         return await resume_call(declaration, checkpoint, answer, ctx)
 
-    return define_tool(
+    tool = define_tool(
         name=name,
         description=description,
         input_schema=input_schema_of(input_schema, probe),
@@ -248,6 +250,12 @@ def runbook_as_tool(
         **{"resume": resume, **tool_options},
         carried=FrozenDict(runbook=declaration),
     )
+    secret = secret_names(tool.input_schema)
+    if not secret:
+        return tool
+    # What is asked for as a secret is one wherever it goes.
+    declaration = replace(declaration, redact=joined_policies(policy, Redact(keys=secret)))
+    return replace(tool, carried=FrozenDict(runbook=declaration))
 
 
 def _as_limits(given: Any, where: str) -> Limits | None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from runbook_nb._frozen import FrozenRows
 from runbook_nb._json import REPEATED
+from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING, clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
 from runbook_nb.record.judgements import judgements_in

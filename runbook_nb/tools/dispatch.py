@@ -16,7 +16,7 @@ from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._json import to_wire
 from runbook_nb._stop import Stop
-from runbook_nb._text import MISSING, did_you_mean
+from runbook_nb._text import MISSING, counted, did_you_mean
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.chart.standing import standing
 from runbook_nb.coverage import Ledger, fold_declared, read_coverage_result
@@ -102,6 +102,9 @@ class InnerDispatch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Away, ()
+
+    def __repr__(self) -> str:
+        return f"<InnerDispatch to {counted(len(self._catalogue), 'tool')}>"
 
     def has(self, name: str) -> bool:
         """Say whether the catalogue holds a tool; those a provider delivers are not in it."""
@@ -418,6 +421,9 @@ class _Recorder:
     def __reduce__(self) -> tuple[Any, ...]:
         return _Away, ()
 
+    def __repr__(self) -> str:
+        return f"<recording {self._delivered!r}>"
+
     def _moment(self) -> Moment:
         """Say when a call starts; of branches on workers, as if they ran in their order."""
         here = standing.get()
@@ -496,6 +502,9 @@ class _Undelivered:
     def __init__(self, name: str) -> None:
         self._name = name
 
+    def __repr__(self) -> str:
+        return f"<no tools delivered to {self._name!r}>"
+
     def has(self, name: str) -> bool:
         return False
 
@@ -524,6 +533,9 @@ class _Probe:
 
     def __init__(self, name: str) -> None:
         self._name = name
+
+    def __repr__(self) -> str:
+        return f"<stand-in for the tools of {self._name!r}>"
 
     def has(self, name: str) -> bool:
         return False

@@ -32,6 +32,8 @@ from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError, RunbookError
 from runbook_nb.render import theme
 from runbook_nb.render.bundle import TEXT, bundle_of, failure
+from runbook_nb.render.cells import wrap
+from runbook_nb.render.text import COLUMNS
 from runbook_nb.settings import settings
 from runbook_nb.widgets import static
 
@@ -186,7 +188,9 @@ class Widget(anywidget.AnyWidget):
         except Exception as error:
             data, metadata = {TEXT: f"no static view: {failure(error)}"}, {}
         if TEXT in data and wanted(TEXT):
-            data[TEXT] = f"{self!s}\n{data[TEXT]}"
+            head = str(self)
+            if not data[TEXT].startswith(head):
+                data[TEXT] = f"{head}\n{data[TEXT]}"
         if settings.static or self.comm is None or not wanted(WIDGET):
             return data, metadata
         try:
@@ -198,12 +202,12 @@ class Widget(anywidget.AnyWidget):
 
     def __str__(self) -> str:
         try:
-            return self.line()
+            return "\n".join(wrap(self.line(), COLUMNS))
         except Exception as error:
             return f"{type(self).__name__}, cannot be shown: {type(error).__name__}"
 
     def __repr__(self) -> str:
-        return f"<{self}>"
+        return f"<{str(self).replace(chr(10), ' ')}>"
 
     # -- messages --------------------------------------------------------------------------
 

@@ -229,7 +229,7 @@ def test_one_that_is_refused_refuses_all_of_them(path, wrong, code):
 def test_a_failure_in_the_middle_of_a_verb_takes_all_of_it_back(path, monkeypatch):
     with SqliteArtifacts(path, max_count=1) as store:
         ref = store.put_sync(HERE, note("kept")).meta.ref
-        monkeypatch.setattr(module, "_write", lambda ticket: 1 / 0)
+        monkeypatch.setattr(module, "write_ticket", lambda ticket: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             store.put_sync(HERE, note("lost"))
         monkeypatch.undo()

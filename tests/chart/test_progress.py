@@ -83,7 +83,7 @@ def test_stages_and_branches_are_seen_as_they_run(watch):
         "stage 3 of 3, Collect",
     ]
     assert [end.status for end in watch.ended] == ["ok"]
-    assert watch.ended[0].said == "3 stages, Each, 3 of 3"
+    assert watch.ended[0].said == "3 stages, 3 of 3 in Each"
     assert [step.state for step in watch.ended[0].steps] == ["completed"] * 3
 
 
@@ -128,7 +128,7 @@ def test_rows_that_are_judged_are_counted(watch):
     rows = [{"name": n, "age": n} for n in range(20)]
     with observing(watch):
         rb.triage(rows, rules, subject="name", source="rows, 20")
-    assert watch.ended[0].said == "3 stages, Judge each row, 20 of 20"
+    assert watch.ended[0].said == "3 stages, 20 of 20 in Judge each row"
 
 
 def test_an_error_says_where_it_stood(watch):

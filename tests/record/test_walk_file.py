@@ -94,7 +94,7 @@ def same_walk(walk, other):
     assert walk.name == other.name
 
 
-# -- there and back --------------------------------------------------------------------------
+# -- there and back ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -217,7 +217,7 @@ def test_what_json_cannot_carry_is_counted_and_named_by_its_type():
     assert list(report.replaced) == ["Odd"]
 
 
-# -- what it costs -----------------------------------------------------------------------------
+# -- what it costs -------------------------------------------------------------------------------
 
 
 def test_a_subject_of_a_triage_takes_few_bytes():
@@ -466,7 +466,7 @@ def test_a_documents_columns_come_back_in_their_places():
     assert read_arrow(write_arrow(json.loads(json.dumps(document)))) == document
 
 
-# -- the brief forms -------------------------------------------------------------------------------
+# -- the brief forms -----------------------------------------------------------------------------
 
 
 def test_a_column_is_that_of_items_only_where_the_very_values_stand():
@@ -497,7 +497,138 @@ def test_where_runs_are_long_or_shapes_many_no_letters_are_written():
     assert letters([]) is None
 
 
-# -- rows judged by columns ------------------------------------------------------------------------
+# -- verdict rows --------------------------------------------------------------------------------
+
+
+def collected(items, **options):
+    chart = (
+        rb.flow_chart("c", lambda s: None, id="a")
+        .add_judge_each(
+            "Each",
+            id="each",
+            items=lambda s: items,
+            rules=POSTURE,
+            into="out",
+            subject="name",
+            max_branches=10**6,
+        )
+        .add_function(
+            "Collect", lambda s: s.set("verdicts", s["out"].verdict_rows("days")), id="collect"
+        )
+    )
+    return chart.build().run_sync(**options)
+
+
+def written_verdicts(document):
+    (found,) = [v for v in document["log"]["root"]["values"] if "$verdicts" in json.dumps(v)]
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("redact", [None, {"keys": ["days"]}, {"values": ["host-7"]}])
+def test_verdict_rows_come_back_as_the_rows_they_were(form, redact):
+    run = collected(rows_of(60), redact=redact)
+    walk = rb.read_walk(rb.write_walk(run, form))
+    same_walk(walk, run.walk)
+    (again,) = [v for v in walk.log.root.values if "erdict" in repr(v)[:200]]
+    assert list(again) == list(run.state["verdicts"])
+
+
+def test_verdict_rows_are_written_as_what_they_are_of():
+    document = document_of(collected(rows_of(60)))
+    assert written_verdicts(document) == [{"$verdicts": [0, "name", "verdict", "days"]}]
+    run = collected(rows_of(60))
+    document["log"]["root"]["values"][-1] = [[dict(row) for row in run.state["verdicts"]]]
+    assert rb.read_walk(packed(document)).to_dicts() == run.walk.to_dicts()  # as it once was
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [1, "name", "verdict"],
+        [-1, "name", "verdict"],
+        ["0", "name", "verdict"],
+        [0, "name"],
+        [0, "name", "name"],
+        [0, "name", 3],
+        [0, "name", "verdict", ["days"]],
+        3,
+        "days",
+    ],
+)
+def test_verdict_rows_that_are_none_are_refused(said):
+    document = document_of(collected(rows_of(60)))
+    written_verdicts(document)[0]["$verdicts"] = said
+    refused(packed(document), "bad_log")
+
+
+def test_verdict_rows_that_would_hold_themselves_are_refused():
+    document = document_of(collected(rows_of(9)))
+    (fan,) = document["log"]["fan_outs"]
+    fan["items"] = [{"name": {"$verdicts": [0, "name", "verdict"]}, "days": 1, "known": True}] * 9
+    refused(packed(document), "bad_log")
+
+
+def test_verdict_rows_are_bounded(monkeypatch):
+    from runbook_nb.record import restored
+
+    document = document_of(collected(rows_of(60)))
+    monkeypatch.setattr(restored, "MOST_PARTS", 250)  # four columns of items, and then the rows
+    assert "takes more than 250 values" in str(refused(packed(document), "bad_log"))
+
+
+# -- rows that are read as columns ---------------------------------------------------------------
+
+
+def test_a_row_of_a_table_may_be_referred_to_and_is_one_object():
+    def collect(scope):
+        scope["rest"] = [slot.item for slot in scope["out"]][1:3]
+
+    run = (
+        rb.flow_chart("c", lambda s: None, id="a")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: rows_of(20),
+            branch=rb.flow_chart("Keep", lambda s: s.set("row", s.args["item"]), id="k").build(),
+            into="out",
+            max_branches=99,
+        )
+        .add_function("Collect", collect, id="collect")
+        .build()
+        .run_sync()
+    )
+    for written in (rb.write_walk(run), rb.write_walk(run, "arrow")):
+        walk = rb.read_walk(written)
+        assert walk.to_dicts() == run.walk.to_dicts()
+        (fan,) = walk.log.fan_outs()
+        values, at = fan.part(7)
+        assert values[at] is fan.item(7)
+        assert rb.write_walk(walk) == rb.write_walk(run)
+
+
+# -- names that no UTF-8 carries -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_a_lone_surrogate_in_a_name_is_shown_as_an_escape_in_a_frame(tagged):
+    run = (
+        rb.flow_chart("c\udc00", lambda s: s.set("k", 1), id="a", stage_name="Lo\ud800ads")
+        .build()
+        .run_sync()
+    )
+    data = rb.write_walk(run)
+    if not tagged:  # as no writer of ours would put it
+        document = json.loads(zlib.decompress(data))
+        document["log"]["stages"][0][1] = "Lo\ud800ads"
+        data = packed(document)
+    walk = rb.read_walk(data)
+    assert walk == run.walk
+    for frame in (walk.to_frame(), run.walk.to_frame()):
+        assert set(frame["stage"]) == {"Lo\\ud800ads"}
+
+
+# -- rows judged by columns ----------------------------------------------------------------------
 
 
 def judged(items, **options):
@@ -541,3 +672,33 @@ def test_rows_of_several_layouts_and_of_values_of_every_kind_come_back():
     run = judged(rows * 4)
     for form in FORMS:
         assert list(rb.read_walk(rb.write_walk(run, form))) == list(run.walk)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize(
+    "redact",
+    [
+        None,
+        {"keys": ["days"]},
+        {"keys": ["name"]},
+        {"patterns": ["host-1.*"]},
+        {"paths": ["out.*.item.name"]},
+        {"keys": ["verdict"]},
+        {"values": ["host-7"]},
+    ],
+)
+def test_rows_judged_by_columns_are_written_as_the_rows_that_ran(frame, redact):
+    import pandas as pd
+    from judged_cases import Case
+
+    rows = [{**row, "load": n * 1.25} for n, row in enumerate(rows_of(40), 1000)]
+    case = Case(POSTURE, pd.DataFrame(rows) if frame else rows, subject="name")
+    runs = [chart.run_sync(redact=redact) for chart in (whole(case, "judged"), whole(case, "twin"))]
+    assert runs[0].walk == runs[1].walk
+    assert rb.write_walk(runs[0]) == rb.write_walk(runs[1])
+
+
+def whole(case, kind):
+    """Give a chart of a case alone: its last stage keeps one of the rows, which is written once."""
+    case._chart = lambda add: add(rb.flow_chart("case", lambda s: None, id="begin")).build()
+    return getattr(case, kind)()

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+
+# The samples beside the tests, and what an untrusted notebook keeps.
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "html")]
 
 
 @pytest.fixture(autouse=True)

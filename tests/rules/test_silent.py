@@ -67,3 +67,11 @@ def test_counts_add_up_with_those_the_default_took():
     default = sum(1 for n in found.numbers if found.ways[n].path.via == "default")
     unreadable = sum(1 for n in found.numbers if found.ways[n].path.via == "unreadable")
     assert sum(fired(found)) + default + unreadable == len(ROWS)
+
+
+def test_who_meets_a_rule_is_found_once(calls_of):
+    found = judged(FIRST, SECOND)
+    alone = {}
+    first = calls_of(lambda: silent_rules(found, alone))
+    assert calls_of(lambda: silent_rules(found, alone)) < first / 2
+    assert silent_rules(found, alone) == silent_rules(found)

@@ -1,13 +1,16 @@
 """The gates of speed that are counts: the same on every machine, so they hold in every test run."""
 
 import asyncio
+import gc
 import json
+import tracemalloc
 import zlib
 
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.record.walk_file import write_walk
+from runbook_nb.artifacts import ArtifactScope
+from runbook_nb.record.walk_file import read_walk, write_walk
 from runbook_nb.render import svg
 from runbook_nb.render.html import render_html
 
@@ -151,6 +154,65 @@ def test_a_walk_is_filed_in_few_bytes(row_wise, batch):
         whole = len(zlib.decompress(written))
         assert json.loads(zlib.decompress(written))
         assert whole / N <= 160
+
+
+def test_what_a_run_keeps_of_a_subject_is_no_row_of_its_own(bench):
+    def kept(n):
+        chart = bench.ours.row_wise_chart(bench.task.rows_of(n))
+        answer = bench.ours.caller(chart)
+        answer().to_json()  # what is made once is made
+        gc.collect()
+        tracemalloc.start()
+        try:
+            envelope = answer()
+            assert envelope.to_json()
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    assert (kept(4 * N) - kept(N)) / (3 * N) <= 150
+
+
+@pytest.mark.parametrize("kind", ["row_wise", "batch"])
+def test_a_walk_is_written_and_read_back_in_whole_columns(bench, kind):
+    def runs(n):
+        rows = bench.task.rows_of(n)
+        made = bench.ours.row_wise_chart(rows) if kind == "row_wise" else None
+        return (made or bench.ours.batch_chart(rows, n)).run_sync()
+
+    small, large = runs(N), runs(4 * N)
+    files = {run: write_walk(run) for run in (small, large)}
+
+    def each(work):
+        return (calls(bench, lambda: work(large)) - calls(bench, lambda: work(small))) / (3 * N)
+
+    # Where numpy is not at hand, two of them put the number of a branch with those of its shape.
+    assert each(write_walk) <= 3
+    assert each(lambda run: read_walk(files[run])) <= 3
+    assert len(zlib.decompress(files[large])) / (4 * N) <= 40
+
+
+def test_filing_many_artifacts_asks_the_file_three_things_for_each(tmp_path):
+    asked = []
+    artifacts = [{"kind": "k", "mediaType": "text/plain", "data": str(n)} for n in range(200)]
+    with rb.SqliteArtifacts(tmp_path / "many.sqlite") as store:
+        store._connected().set_trace_callback(asked.append)
+        store.put_many_sync(ArtifactScope("c"), artifacts)
+    assert len(asked) <= 3 * len(artifacts) + 10
+    assert sum(said.startswith(("BEGIN", "COMMIT")) for said in asked) == 2
+
+
+def test_filing_one_artifact_is_one_transaction_of_few_questions(tmp_path):
+    asked = []
+    with rb.SqliteArtifacts(tmp_path / "one.sqlite") as store:
+        for n in range(2):
+            store._connected().set_trace_callback(asked.append if n else None)
+            store.put_sync(
+                ArtifactScope("c"), {"kind": "k", "mediaType": "text/plain", "data": str(n)}
+            )
+    assert len(asked) <= 8
+    assert sum(said.startswith("COMMIT") for said in asked) == 1
 
 
 # -- tasks --------------------------------------------------------------------------------------

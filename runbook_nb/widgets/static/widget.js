@@ -38,6 +38,8 @@ const frame = (el, model, name) => {
     lang: "en",
     // The notebook's own keys (a adds a cell, d d deletes one) are not for us.
     "data-lm-suppress-shortcuts": "true",
+    // Keys of the notebook that are bound to whatever has the focus look no further than that.
+    on: { focusin: (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true") },
   });
   const outer = make("div", { class: "rbw-outer" }, root);
   root.append(alert, live);

@@ -23,7 +23,8 @@ INLINE = {
     "label": theme.LABEL_STYLE,
     "bar": theme.bar_style("a", 33.333),
     "dashed bar": theme.bar_style("not_reached", 3),
-    "columns": "grid-template-columns:132px minmax(0,1fr)",
+    "columns": "grid-template-columns:minmax(132px,max-content) minmax(0,1fr)",
+    "wide columns": "grid-template-columns:260px minmax(0,1fr)",
 }
 
 

@@ -75,7 +75,9 @@ _LINE = r"(?:none|hidden|dotted|dashed|solid|double|groove|ridge|inset|outset)"
 _BORDER = rf"(?:(?:thin|medium|thick|{_LEN}|{_LINE}|{_COLOR})\s*){{1,3}}"
 _WORDS = r"(?:-?[_a-z][_a-z0-9-]*\s*)+"
 _FAMILY = rf"(?:\"[^\"\n]*\"|'[^'\n]*'|{_WORDS})"
-_TRACK = rf"(?:{_LEN_PERC}|\d*\.?\d+fr|auto|max-content|min-content|minmax\([^()]*\))"
+_BREADTH = rf"(?:{_LEN_PERC}|auto|max-content|min-content)"
+_FLEXIBLE = rf"(?:{_BREADTH}|\d*\.?\d+fr)"
+_TRACK = rf"(?:{_FLEXIBLE}|minmax\(\s*{_BREADTH}\s*,\s*{_FLEXIBLE}\s*\))"
 
 VALUES = {
     "background": _COLOR,

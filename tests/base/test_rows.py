@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import operator
 import pickle
 from datetime import date
 from decimal import Decimal
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runbook_nb._frozen import FrozenDict, FrozenList, FrozenRows, freeze, frozen_rows, thaw
+from runbook_nb._frozen import FrozenDict, FrozenList, freeze, thaw
+from runbook_nb._rows import FrozenRows, frozen_rows
 from runbook_nb.errors import CycleError, FrozenError
 
 ATOMS = st.one_of(
@@ -74,14 +76,14 @@ def test_what_the_owner_does_later_does_not_show():
 
 def test_a_row_that_was_looked_at_stays_the_same_object():
     made = frozen_rows([{"n": n} for n in range(5)])
-    (fresh,) = made.fresh(2, 3)
-    assert made[2] is not fresh
+    (fresh,) = made.fresh(3, 4)
+    assert made.fresh(3, 4)[0] is not fresh
     made.keep(3, fresh)
     assert made[3] is fresh is made.fresh(3, 4)[0]
     first = made[0]
     assert first is made[0] is made[0:2][0] is next(iter(made)) is made.fresh(0, 1)[0]
     assert made[-1] is made[4]
-    assert made.under("n") == [0, 1, 2, 2, 4]
+    assert made.under("n") == [0, 1, 2, 3, 4]
     assert made.under("m") == [None] * 5
     with pytest.raises(IndexError):
         made[5]
@@ -120,3 +122,54 @@ def test_rows_that_contain_themselves_are_refused_as_ever():
     row["row"] = row
     with pytest.raises(CycleError):
         frozen_rows([row])
+
+
+def test_rows_of_several_layouts_are_kept_by_layout():
+    rows = [{"a": 1, "b": 2}, {"b": 3}, {"b": 4, "a": 5}, {}, {"a": None, "b": 6}]
+    made = frozen_rows(rows)
+    assert isinstance(made, FrozenRows)
+    assert [list(row) for row in made.each()] == [list(row) for row in rows]
+    assert list(made.each()) == made.fresh(0, 5) == rows
+    assert made.kept == {}
+    assert made.under("a") == [1, None, 5, None, None]
+    assert made.under("b") == [2, 3, 4, None, 6]
+    assert made.column("b") is None
+    assert made.table is None
+    assert made[2] is made[2]
+    assert list(made.kept) == [2]
+    assert made == rows
+    assert made != rows[:4]
+
+
+def test_a_column_is_given_only_where_every_row_has_it():
+    made = frozen_rows([{"a": n, "b": str(n)} for n in range(3)])
+    assert made.column("a") == [0, 1, 2]
+    assert made.column("c") is None
+    assert made.table == (("a", "b"), [[0, 1, 2], ["0", "1", "2"]])
+    both = frozen_rows([{"a": 1, "b": 2}, {"b": 3, "a": 4}])
+    assert both.column("a") == [1, 4]
+
+
+def test_keys_that_only_equal_each_other_stay_what_they_are():
+    class Name(str):
+        __slots__ = ()
+
+    for rows in ([{1: "a"}, {True: "b"}], [{"k": 1}, {Name("k"): 2}]):
+        made = frozen_rows(rows)
+        assert [list(map(type, row)) for row in made] == [list(map(type, row)) for row in rows]
+
+
+def test_rows_that_share_too_little_are_frozen_as_they_are():
+    rows = [{f"k{n}": n} for n in range(300)]
+    made = frozen_rows(rows)
+    assert type(made) is FrozenList
+    assert made == rows
+
+
+def test_going_over_all_rows_keeps_each_as_it_was_given():
+    made = frozen_rows([{"n": n} for n in range(600)])
+    first = list(made)
+    assert all(map(operator.is_, first, made))
+    assert all(map(operator.is_, first, made.each()))
+    assert len(made.kept) == 600
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301

@@ -1,0 +1,98 @@
+"""What stands in a row of a file: a ticket as JSON, a payload packed where that makes it smaller.
+
+Reading trusts neither: what is not what was filed is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any, Final
+
+from runbook_nb._frozen import FrozenDict
+from runbook_nb.artifacts.base import tampered
+from runbook_nb.artifacts.model import Ticket
+from runbook_nb.artifacts.parcel import PayloadForm
+
+_PLAIN: Final = 0
+_ZLIB: Final = 1
+#: Made once: `json.dumps` makes an encoder for each call that is not the plainest.
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+#: What is tried on a payload before the whole of it is compressed.
+_SAMPLE: Final = 1024
+_WANTED: Final = {"ref": str, "kind": str, "mediaType": str, "bytes": int, "createdAt": int}
+
+
+def write_ticket(ticket: Ticket) -> str:
+    """Write the wire form of a ticket."""
+    return _encode(ticket.to_dict())
+
+
+def read_ticket(ref: str, text: str) -> Ticket:
+    """Read the ticket that stands under a reference.
+
+    Raises
+    ------
+    ArtifactError
+        ``integrity``: it is not what was filed.
+    """
+    try:
+        wire = json.loads(text)
+        known = all(type(wire[name]) is kind for name, kind in _WANTED.items())
+        if not known or wire["ref"] != ref:
+            raise ValueError("another ticket")
+        origin, parents = wire.get("origin"), wire.get("parentRefs", ())
+        return Ticket(
+            ref=ref,
+            kind=wire["kind"],
+            media_type=wire["mediaType"],
+            bytes=wire["bytes"],
+            created_at=wire["createdAt"],
+            label=wire.get("label"),
+            digest=wire["digest"],
+            expires_at=wire.get("expiresAt"),
+            origin=None if origin is None else FrozenDict(origin),
+            parent_refs=tuple(parents),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise tampered("a stored ticket is not what was filed") from error
+
+
+def form_of(form: Any) -> PayloadForm:
+    """Say whether a payload is read as text or as bytes."""
+    return "text" if form == "text" else "bytes"
+
+
+def pack(payload: bytes) -> tuple[int, bytes]:
+    """Compress what gets smaller by it; compressing costs less than writing what it saves.
+
+    Examples
+    --------
+    >>> packing, body = pack(b"abc" * 100)
+    >>> len(body) < 30, unpack(300, packing, body) == b"abc" * 100
+    (True, True)
+    """
+    sample = payload[:_SAMPLE]
+    if len(zlib.compress(sample, 1)) > 0.9 * len(sample):
+        return _PLAIN, payload
+    return _ZLIB, zlib.compress(payload, 1)
+
+
+def unpack(size: int, packing: int | None, body: Any) -> bytes:
+    """Give the payload that `pack` packed.
+
+    Raises
+    ------
+    ArtifactError
+        ``integrity``: it cannot be read, or has not the bytes that were filed.
+    """
+    if packing == _PLAIN and isinstance(body, bytes):
+        return body
+    try:
+        opened = zlib.decompressobj()
+        payload = opened.decompress(body, size + 1)  # never more than was filed, whatever it says
+    except (zlib.error, TypeError) as error:
+        raise tampered("a stored payload cannot be read") from error
+    if packing != _ZLIB or len(payload) != size:
+        raise tampered("a stored payload is not as long as what was filed")
+    return payload

@@ -1,0 +1,334 @@
+"""A rule set being changed by hand: what was typed, what of it is applied, what is wrong with it.
+
+Nothing here draws or judges. A rule that cannot be used stays as it was typed and says why; what
+is applied in its place is the last form of it that could be used, if there was one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from runbook_nb._dataclass import dataclass, replace
+from runbook_nb._text import nearest, visible
+from runbook_nb.errors import DefinitionError, RuleError
+from runbook_nb.rules import Default, Rule, RuleSet
+from runbook_nb.rules.keeping import check_version, next_version, versioned
+from runbook_nb.rules.operators import PRESENCE
+
+#: The version a draft is judged under.
+DRAFT: Final = "draft"
+
+#: Says why the key of a condition cannot be used, with one that can; None when it can.
+KeyCheck = Callable[[str], "Wrong | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Why a rule is not applied.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong.
+    key : str or None
+        The key of the condition it is about.
+    instead : str or None
+        A key that could be meant.
+    """
+
+    what: str
+    key: str | None = None
+    instead: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRule:
+    """One rule of a draft.
+
+    Attributes
+    ----------
+    id : int
+        Which rule it is, wherever it stands.
+    rule : Rule
+        As it was typed.
+    good : Rule or None
+        What is applied: the last form of it that could be used.
+    wrong : Wrong or None
+        Why what was typed is not applied.
+    origin : int or None
+        Its place in the rules the draft began with, from 0; None for an added one.
+    """
+
+    id: int
+    rule: Rule
+    good: Rule | None
+    wrong: Wrong | None = None
+    origin: int | None = None
+
+
+class Draft:
+    """The rules being changed.
+
+    Parameters
+    ----------
+    rules : RuleSet
+        What the draft begins with.
+    check_key : callable
+        Judges the keys that are typed.
+
+    Examples
+    --------
+    >>> draft = Draft(RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh"))
+    >>> draft.set_limit(1, "days", "gt", 14)
+    >>> draft.applied.rules[0].when["days"]["gt"], draft.keep("v2").title
+    (14, 'age v2')
+    """
+
+    def __init__(self, rules: RuleSet, check_key: KeyCheck = lambda key: None) -> None:
+        self.base = rules
+        self._check_key = check_key
+        self._kept: list[RuleSet] = [rules]
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.rules = [DraftRule(n, r, r, None, n) for n, r in enumerate(self.base.rules)]
+        self.default = self.base.default
+        self._next = len(self.rules)
+
+    # -- what it comes to ------------------------------------------------------------------------
+
+    @property
+    def applied(self) -> RuleSet:
+        """The rules that can be used, as a rule set under the version ``draft``.
+
+        A rule that can never fire is left in: that it never fires is what a draft shows.
+        """
+        rules = [each.good for each in self.rules if each.good is not None]
+        return self._made(DRAFT, rules)
+
+    def places(self) -> dict[int, int]:
+        """Give the place in `applied` of each rule that is applied, by its id."""
+        good = (each.id for each in self.rules if each.good is not None)
+        return {id_: place for place, id_ in enumerate(good)}
+
+    @property
+    def wrong(self) -> tuple[DraftRule, ...]:
+        """The rules that are not applied as they were typed."""
+        return tuple(each for each in self.rules if each.wrong is not None)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs from what it began with."""
+        typed = [each.rule for each in self.rules]
+        return typed != list(self.base.rules) or self.default != self.base.default
+
+    @property
+    def next_version(self) -> str:
+        """A version that is not taken."""
+        taken = {one.version for one in self._kept}
+        version = next_version(self.base.version)
+        while version in taken:
+            version = next_version(version)
+        return version
+
+    @property
+    def kept(self) -> RuleSet | None:
+        """The last set that was kept; None when none was."""
+        return self._kept[-1] if len(self._kept) > 1 else None
+
+    def keep(self, version: str) -> RuleSet:
+        """Give the draft as a rule set under a version of its own.
+
+        Raises
+        ------
+        RuleError
+            A rule is not applied, can never fire, or the version is that of other content.
+        """
+        if self.wrong:
+            number, first = self.number_of(self.wrong[0].id), self.wrong[0]
+            said = first.wrong.what if first.wrong is not None else ""
+            raise RuleError(
+                f"rule {number} is not applied: {said}",
+                where=f"rules[{number - 1}]",
+                code="not_applied",
+                fix="correct it or remove it, then keep the draft",
+            )
+        made = versioned(self._made(version, [each.rule for each in self.rules]), version)
+        check_version(made, self._kept)
+        if made not in self._kept:
+            self._kept.append(made)
+        return made
+
+    def _made(self, version: str, rules: Sequence[Rule]) -> RuleSet:
+        base = self.base
+        if base.is_bare or not rules:
+            return RuleSet.bare(rules, self.default, base.unreadable)
+        return RuleSet.drafted(
+            base.name, version, rules, self.default, base.unreadable, base.outside
+        )
+
+    # -- changing it -----------------------------------------------------------------------------
+
+    def set_limit(self, rule: int, key: str, op: str, value: Any) -> None:
+        """Change the limit of a condition; rules are numbered from 1."""
+        place, each = self._at(rule)
+        when = self._when(each, key, op)
+        when[key][op] = value
+        self._type(place, replace(each.rule, when=when))
+
+    def set_operator(self, rule: int, key: str, op: str, new: str) -> None:
+        """Change the operator of a condition; the limit is taken along where it fits."""
+        place, each = self._at(rule)
+        when = self._when(each, key, op)
+        limit = fitted(op, new, when[key][op])
+        when[key] = {new if o == op else o: limit if o == op else v for o, v in when[key].items()}
+        self._type(place, replace(each.rule, when=when))
+
+    def set_key(self, rule: int, key: str, new: str) -> None:
+        """Change the key that conditions read."""
+        place, each = self._at(rule)
+        when = self._when(each, key)
+        if new != key and new in when:
+            raise DefinitionError(
+                f"rule {rule} has conditions on {visible(new)!r} already", where="key"
+            )
+        renamed = {new if k == key else k: ops for k, ops in when.items()}
+        unit = each.rule.unit
+        if isinstance(unit, Mapping):
+            unit = {new if k == key else k: v for k, v in unit.items()}
+        self._type(place, replace(each.rule, when=renamed, unit=unit))
+
+    def set_verdict(self, rule: int, branch: str) -> None:
+        """Change where a rule leads to."""
+        place, each = self._at(rule)
+        self._type(place, replace(each.rule, then=branch))
+
+    def set_label(self, rule: int, label: str | None) -> None:
+        """Change the sentence of a rule; an empty one takes it away."""
+        place, each = self._at(rule)
+        self._type(place, replace(each.rule, label=label or None))
+
+    def set_default(self, branch: str | None = None, label: str | None = None) -> None:
+        """Change the branch or the sentence of the default."""
+        old = self.default
+        if old is None and branch is None:
+            raise DefinitionError("there is no default to change", where="default")
+        word = branch if branch is not None else old.branch if old is not None else ""
+        said = label if label is not None else old.label if old is not None else None
+        made = Default(word, label=said or None)
+        # Refused as a rule set would, before anything changes.
+        RuleSet.bare([each.good for each in self.rules if each.good], made, self.base.unreadable)
+        self.default = made
+
+    def add(self, when: Mapping[str, Any], then: str, label: str | None = None) -> int:
+        """Add a rule behind the others; give its number."""
+        self.rules.append(DraftRule(self._next, Rule(when, then, label), None))
+        self._next += 1
+        self._type(len(self.rules) - 1, self.rules[-1].rule)
+        return len(self.rules)
+
+    def remove(self, rule: int) -> None:
+        """Take a rule out."""
+        place, each = self._at(rule)
+        if not any(one.good is not None for one in self.rules if one is not each):
+            raise DefinitionError(
+                "the last rule that is applied cannot be removed",
+                where="rules",
+                fix="change it instead",
+            )
+        del self.rules[place]
+
+    def move(self, rule: int, to: int) -> None:
+        """Move a rule to another number; the default stays the last."""
+        place, each = self._at(rule)
+        target, _ = self._at(to)
+        del self.rules[place]
+        self.rules.insert(target, each)
+
+    def number_of(self, id_: int) -> int:
+        """Give the number of a rule by its id, from 1."""
+        return next(n for n, each in enumerate(self.rules, 1) if each.id == id_)
+
+    def mark(self, rule: int, wrong: Wrong) -> None:
+        """Say of a rule that what was typed cannot be used."""
+        place, each = self._at(rule)
+        self.rules[place] = replace(each, wrong=wrong)
+
+    def _at(self, rule: int) -> tuple[int, DraftRule]:
+        if type(rule) is not int or not 1 <= rule <= len(self.rules):
+            raise DefinitionError(
+                f"there is no rule {rule!r}; they are numbered from 1 to {len(self.rules)}",
+                where="rule",
+            )
+        return rule - 1, self.rules[rule - 1]
+
+    def _when(self, each: DraftRule, key: str, op: str | None = None) -> dict[str, dict[str, Any]]:
+        """Give the conditions of a rule, to be changed."""
+        when = each.rule.when
+        if not isinstance(when, Mapping):
+            raise DefinitionError("the rule is a function, which has no limits", where="rule")
+        found = {k: dict(ops) for k, ops in when.items()}
+        if key not in found or (op is not None and op not in found[key]):
+            asked = visible(key if key not in found else f"{key} {op}")
+            near = nearest(key, found)
+            raise DefinitionError(
+                f"rule {self.number_of(each.id)} has no condition on {asked!r}",
+                where="key",
+                fix=f"its keys are {', '.join(map(visible, found))}"
+                if near is None
+                else f"did you mean {visible(near)!r}?",
+            )
+        return found
+
+    def _type(self, place: int, rule: Rule) -> None:
+        """Take what was typed for a rule, and apply it where it can be used."""
+        each = self.rules[place]
+        wrong = self._wrong(each, rule)
+        good = each.good if wrong is not None else rule
+        self.rules[place] = replace(each, rule=rule, good=good, wrong=wrong)
+
+    def _wrong(self, each: DraftRule, rule: Rule) -> Wrong | None:
+        old = self.base.rules[each.origin].when if each.origin is not None else {}
+        if isinstance(rule.when, Mapping):
+            for key in rule.when:
+                # What the rules began with judged the answer, whatever may be said of its keys.
+                if not isinstance(old, Mapping) or key not in old:
+                    found = self._check_key(key)
+                    if found is not None:
+                        return found
+        try:
+            RuleSet.bare([rule])
+        except RuleError as error:
+            problem = error.problems[0] if error.problems else None
+            said = error.message if problem is None else _said(problem)
+            return Wrong(said, next(iter(rule.when), None) if rule.is_filter else None)  # type: ignore[arg-type]
+        return None
+
+
+def _said(problem: Any) -> str:
+    return f"{problem.message}; {problem.fix}" if problem.fix else str(problem.message)
+
+
+def fitted(old: str, new: str, limit: Any) -> Any:
+    """Give a limit in the form another operator takes.
+
+    Examples
+    --------
+    >>> fitted("gt", "in", 7), fitted("in", "eq", [7, 9]), fitted("gt", "between", 7)
+    ([7], 7, [7, 7])
+    """
+    if new in PRESENCE:
+        return limit if old in PRESENCE else True
+    if old in PRESENCE:
+        limit = ""
+    many = list(limit) if isinstance(limit, list | tuple) else [limit]
+    if new in ("in", "not_in"):
+        return many
+    if new == "between":
+        return [many[0], many[-1]] if many else [0, 0]
+    return (many[0] if many else "") if old in ("in", "not_in", "between") else limit
+
+
+__all__ = ["DRAFT", "Draft", "DraftRule", "Wrong", "fitted"]

@@ -1,0 +1,259 @@
+"""A real object of every class that shows itself, made of whatever word a test puts in.
+
+`shown_classes` finds the classes in the package itself, so that one which is added without a
+sample is met by a test that fails. Each sample takes the word that stands wherever data can.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import runbook_nb as rb
+from runbook_nb._display import Renderable
+from runbook_nb._ids import SeededIds
+from runbook_nb.artifacts.base import ArtifactScope
+from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
+from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
+from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.record.commits import WholeLog
+from runbook_nb.record.kept import KeptRecords
+from runbook_nb.record.rulebook import ServedRules
+from runbook_nb.render.flowchart import Flowchart
+from runbook_nb.rules.decision import Selection
+from runbook_nb.runbook.comparing import Comparison
+from runbook_nb.runbook.envelope import Explanation
+from runbook_nb.runbook.filed import FiledWalk
+from runbook_nb.runbook.rejudging import Rejudged
+from runbook_nb.runbook.table import VerdictTable
+from runbook_nb.settings import settings
+from runbook_nb.widgets.base import Widget
+from runbook_nb.widgets.explorer import Explorer
+from runbook_nb.widgets.form import RunForm, _Absence
+from runbook_nb.widgets.rulelab import RuleLab
+
+#: Where files of stores go; it is emptied with the process.
+_FOLDER = TemporaryDirectory()
+_NUMBERS = count()
+
+#: A word of the usual kind.
+USUAL = "us-east-2/prod/orders"
+
+
+def frozen() -> Any:
+    """Fix the clock and the ids for a block."""
+    return settings(clock=lambda: datetime(2026, 11, 29, tzinfo=UTC), ids=SeededIds("shown"))
+
+
+def modules() -> Iterator[Any]:
+    """Give every module of the package."""
+    for found in pkgutil.walk_packages(rb.__path__, "runbook_nb."):
+        if not found.name.endswith("__main__"):
+            yield import_module(found.name)
+
+
+def shown_classes() -> dict[str, type]:
+    """Give every class of the package whose objects show themselves in a cell, by its name.
+
+    What is only inherited from is left out: abstract classes, and private ones with heirs.
+    """
+    classes = {
+        one
+        for module in modules()
+        for one in vars(module).values()
+        if inspect.isclass(one)
+        and one.__module__.startswith("runbook_nb")
+        and hasattr(one, "_repr_mimebundle_")
+    }
+    heirs = {parent for one in classes for parent in one.__mro__[1:]}
+    return {
+        one.__name__: one
+        for one in classes - {Renderable, Widget}
+        if not inspect.isabstract(one) and not (one.__name__.startswith("_") and one in heirs)
+    }
+
+
+# --- what the samples are made of --------------------------------------------------------------
+
+
+def rules(word: str, version: str = "v1", days: int = 7) -> Any:
+    return rb.RuleSet(
+        "health-signal",
+        version,
+        [
+            rb.Rule({"known": {"eq": False}}, then="declined", label=f"unreadable: {word}"),
+            rb.Rule({"days": {"gt": days}}, then="unprotected", label=word, unit="days"),
+            rb.Rule({"policy": {"eq": word}}, then="exempt", label="by policy"),
+        ],
+        default=rb.Default("protected", label=f"recent: {word}"),
+        outside=[rb.Outside({"tier": {"eq": word}}, what=word, why=word)],
+    )
+
+
+def rows(word: str) -> list[dict[str, Any]]:
+    found = [("a", 2, "none"), ("b", 30, "none"), ("c", None, "none"), ("d", 9, word)]
+    return [
+        {"subject": f"{name} {word}", "days": days, "known": days is not None, "policy": policy}
+        for name, days, policy in found
+    ]
+
+
+@cache
+def answer(word: str) -> Any:
+    return rb.triage(rows(word), rules(word), subject="subject", source=word, name="triage")
+
+
+@cache
+def again(word: str) -> Any:
+    return answer(word).rejudge(rules(word, "v2", 14))
+
+
+def chart(word: str) -> Any:
+    branch = (
+        rb.flow_chart("subject", lambda s: s.update(s.args["item"]), id="load", stage_name=word)
+        .add_decider("Posture", rules=rules(word), id="posture")
+        .branch("protected", lambda s: s.set("verdict", "protected"), description=word)
+        .branch("unprotected", lambda s: s.set("verdict", word))
+        .branch("exempt", lambda s: s.set("verdict", "exempt"))
+        .branch("declined", lambda s: s.set("verdict", "declined"))
+        .end()
+        .build()
+    )
+    return (
+        rb.flow_chart(
+            word, lambda s: s.update({"rows": rows(word), "token": f"tk-{word}"}), id="read"
+        )
+        .add_parallel_for_each(
+            f"Each of {word}",
+            id="each",
+            items=lambda s: s["rows"],
+            branch=branch,
+            max_branches=9,
+            into="results",
+            subject="subject",
+        )
+        .add_function("Total", lambda s: s.set("total", len(s["rows"])), id="total")
+        .build()
+    )
+
+
+@cache
+def run(word: str) -> Any:
+    return chart(word).run_sync(redact={"keys": ["token", "never met"]})
+
+
+def rule_set_served(word: str) -> Any:
+    """Rules as a policy lets them be seen that hides what they compare."""
+    run = chart(word).run_sync(redact={"keys": ["policy"]})
+    return rb.load_recording(run.recording().to_dict()).rule_sets()[0]
+
+
+def tool(word: str) -> Any:
+    def ages(host: str, days: int = 7) -> dict[str, Any]:
+        return {"rows": []}
+
+    return rb.tool(ages, name="ages", description=f"Ages of {word}.")
+
+
+@cache
+def shelf(word: str) -> Any:
+    """A store with two artifacts, what filing them gave, and what had to leave."""
+    store = rb.InMemoryArtifacts()
+    bound = BoundArtifacts(store, ArtifactScope("c1"), {"toolCallId": "t1"})
+    for label in ("first", word):
+        filed = bound.put_sync(
+            {"kind": "note", "mediaType": "text/plain", "data": word, "label": label}
+        )
+    return SimpleNamespace(
+        store=store, bound=bound, filed=filed, record=bound.get_sync(filed.meta.ref)
+    )
+
+
+def kept(word: str) -> Any:
+    records = KeptRecords(2)
+    for number in range(3):
+        records.keep(run(word), tool="ages", call_id=f"call_{number}", session_id="s")
+    return records
+
+
+def sqlite(word: str) -> Any:
+    store = rb.SqliteArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db"))
+    BoundArtifacts(store, ArtifactScope("c1")).put_sync(
+        {"kind": "note", "mediaType": "text/plain", "data": word, "label": word}
+    )
+    return store
+
+
+def no_store(word: str) -> Any:
+    return NoArtifacts(f"no store: {word}")
+
+
+def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Make a widget without a channel to a front end: the static views are what is looked at."""
+
+    def made(word: str) -> Any:
+        with settings(static=True):
+            return make(word)
+
+    return made
+
+
+#: Class -> what makes an object of it.
+SAMPLES: dict[type, Callable[[str], Any]] = {
+    ArtifactPage: lambda word: shelf(word).bound.list_sync(),
+    BoundArtifacts: lambda word: shelf(word).bound,
+    Comparison: lambda word: answer(word).compare(again(word)),
+    Explanation: lambda word: answer(word).why(f"b {word}"),
+    Explorer: made_widget(lambda word: answer(word).explore()),
+    FiledWalk: lambda word: rb.Envelope.from_dict(answer(word).to_dict()).walk,
+    Flowchart: lambda word: answer(word).walk.flowchart(),
+    KeptRecords: kept,
+    NoArtifacts: no_store,
+    type(NoArtifacts()._store): lambda word: no_store(word)._store,
+    Progress: lambda word: Progress(
+        word,
+        "running",
+        (StepProgress("read", "completed"), StepProgress(word, "current", 3, 12, 1)),
+    ),
+    PutResult: lambda word: shelf(word).filed,
+    Record: lambda word: shelf(word).record,
+    Rejudged: again,
+    Selection: lambda word: rb.select({"days": 30, "known": True, "policy": word}, rules(word)),
+    ServedRules: rule_set_served,
+    RuleLab: made_widget(lambda word: RuleLab(answer(word), rules(word, "v2", 14))),
+    RunForm: made_widget(lambda word: RunForm(rb.Toolbox([tool(word)]), "ages")),
+    Swept: lambda word: Swept.of(shelf(word).filed.meta, "capacity"),
+    Ticket: lambda word: shelf(word).filed.meta,
+    VerdictTable: lambda word: answer(word).verdicts,
+    WholeLog: lambda word: run(word).commits.whole(),
+    _Absence: lambda word: _Absence(rb.absent(word, checked=[rb.Item(word, why=word)]), "ages"),
+    rb.Chart: chart,
+    rb.Commit: lambda word: run(word).commits[0],
+    rb.CommitLog: lambda word: run(word).commits,
+    rb.Decision: lambda word: rb.decide({"days": 30, "known": True}, rules(word)),
+    rb.Envelope: answer,
+    rb.InMemoryArtifacts: lambda word: shelf(word).store,
+    rb.Judged: lambda word: rb.judge_frame(rows(word), rules(word)),
+    rb.Ledger: lambda word: answer(word).ledger,
+    rb.RecordedRun: lambda word: rb.load_recording(run(word).recording().to_dict()),
+    rb.Recording: lambda word: run(word).recording(),
+    rb.RedactionReport: lambda word: run(word).redaction,
+    rb.RuleSet: rules,
+    rb.Run: run,
+    rb.SqliteArtifacts: sqlite,
+    rb.Structure: lambda word: run(word).structure,
+    rb.Tool: tool,
+    rb.Toolbox: lambda word: rb.Toolbox([tool(word)]),
+    rb.Walk: lambda word: run(word).walk,
+    rb.WalkPage: lambda word: run(word).walk.page(2, 8),
+    rb.Why: lambda word: run(word).why("total"),
+}
