@@ -331,7 +331,7 @@ const render = ({ model, el }) => {
         mark(false);
         rows.scrollTop = start < found.start ? rows.scrollHeight : 0;
       })] : []));
-    const size = 50;
+    const { size } = found;
     turn(above, Math.max(found.start - size, 0),
       found.start ? `${told(Math.min(size, found.start))} rows before, of ${told(found.total)}` : "");
     turn(below, end, end < found.total
@@ -520,9 +520,11 @@ const render = ({ model, el }) => {
 
   const begin = act(async () => {
     if (opening.rows) listed(opening.rows);
+    // It may have been moved since the first view was made.
     const step = model.get("step");
-    if (opening.at) await show(opening.at);
-    if (total && (!opening.at || !opening.at.picture || opening.at.step !== step)) await go(step);
+    const first = opening.at;
+    if (first && (first.step === step || !total)) await show(first);
+    if (total && !(at && first.picture)) await go(step);
   });
   begin();
   // There is nothing to scroll before there is a size.
