@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried
 from runbook_nb.record.collected import VerdictRows
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 MAX_NAMESAKES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToldDecision(Immutable):
     """A decision of which only the words are carried, as when a rule is a function.
 
@@ -68,11 +69,11 @@ class ToldDecision(Immutable):
     @classmethod
     def of(cls, decision: Decision | ToldDecision) -> ToldDecision:
         """Take down the words of a decision."""
-        return cls(**{name: getattr(decision, name) for name in cls.__slots__})
+        return cls(**{one.name: getattr(decision, one.name) for one in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
         """Give the words as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def view(self, subject: str | None = None, place: str | None = None) -> Card:
         """Show the words, and that the conditions are not carried."""
@@ -89,7 +90,7 @@ class ToldDecision(Immutable):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubjectFacts(Immutable):
     """What became of one subject.
 
@@ -119,7 +120,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 

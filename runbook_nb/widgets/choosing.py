@@ -8,9 +8,9 @@ rows what happened within a cap.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted
 from runbook_nb.chart.layout import rules_by_key
 from runbook_nb.chart.model import Chart
