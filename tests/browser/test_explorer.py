@@ -61,7 +61,7 @@ class Bench:
         assert self.root.get_by_role("slider").input_value() == str(step)
 
     def node(self, name):
-        return self.root.get_by_role("button", name=name)
+        return self.root.locator(f'[data-n][role=button][aria-label^="{name}"]')
 
     def lit(self):
         """Say what each node of the chart is to the row."""
