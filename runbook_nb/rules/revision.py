@@ -134,9 +134,7 @@ def _told(change: RuleChange) -> str:
 
 def shown_changes(changes: Sequence[RuleChange]) -> tuple[RuleChange, ...]:
     """Leave out what leads to ``declined``, where nothing of it differs."""
-    return tuple(
-        change for change in changes if change.part != "unreadable" or not change.is_same
-    )
+    return tuple(change for change in changes if change.part != "unreadable" or not change.is_same)
 
 
 def changes_section(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
 from runbook_nb._text import visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.errors import Problem, RuleError
 from runbook_nb.rules import checks, written
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+@frozen(kw_only=False, init=False, repr=False)
 class RuleSet(Renderable, Immutable):
     """Rules tried in order: the first one that is true, or cannot be read, decides.
 

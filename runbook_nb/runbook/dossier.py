@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, clip, counted, did_you_mean, show, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried
 from runbook_nb.record.collected import VerdictRows
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 MAX_NAMESAKES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class ToldDecision(Renderable, Immutable):
     """A decision of which only the words are carried, as when a rule is a function.
 
@@ -69,11 +70,11 @@ class ToldDecision(Renderable, Immutable):
     @classmethod
     def of(cls, decision: Decision | ToldDecision) -> ToldDecision:
         """Take down the words of a decision."""
-        return cls(**{name: getattr(decision, name) for name in cls.__slots__})
+        return cls(**{one.name: getattr(decision, one.name) for one in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
         """Give the words as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def view(self, subject: str | None = None, place: str | None = None) -> Card:
         """Show the words, and that the conditions are not carried."""
@@ -83,7 +84,7 @@ class ToldDecision(Renderable, Immutable):
         return Card(kind="Decision", name=name, headline=self.sentence, closing=closing)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubjectFacts(Immutable):
     """What became of one subject.
 
@@ -113,7 +114,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire

@@ -8,9 +8,9 @@ rows what happened within a cap.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted
 from runbook_nb.errors import DefinitionError, RunbookError
 from runbook_nb.record.projection import WalkRow

@@ -14,8 +14,8 @@ from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._text import show, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Role, verdict_role
 from runbook_nb.record.log import FAILED, NOT_REACHED, FanOut
 from runbook_nb.record.moments import Moments
@@ -37,7 +37,7 @@ _MISSED: Final[tuple[str, Role]] = ("not reached", "not_reached")
 _DONE: Final[tuple[str, Role]] = ("done", "completed")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Outcome:
     """What became of some subjects."""
 
@@ -46,7 +46,7 @@ class Outcome:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Found:
     """One subject on a page.
 
@@ -70,7 +70,7 @@ class Found:
     step: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """Some subjects.
 

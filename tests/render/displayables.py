@@ -236,9 +236,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     RunForm: made_widget(lambda word: RunForm(rb.Toolbox([tool(word)]), "ages")),
     Swept: lambda word: Swept.of(shelf(word).filed.meta, "capacity"),
     Ticket: lambda word: shelf(word).filed.meta,
-    ToldDecision: lambda word: ToldDecision.of(
-        rb.decide({"days": 30, "known": True}, rules(word))
-    ),
+    ToldDecision: lambda word: ToldDecision.of(rb.decide({"days": 30, "known": True}, rules(word))),
     VerdictTable: lambda word: answer(word).verdicts,
     WholeLog: lambda word: run(word).commits.whole(),
     _Absence: lambda word: _Absence(rb.absent(word, checked=[rb.Item(word, why=word)]), "ages"),
