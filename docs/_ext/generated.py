@@ -32,7 +32,7 @@ GROUPS = {
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
         "Changing rules by hand: [](../howto/iterate-rules.md). "
-        "Going through an answer: [](../howto/question-an-answer.md).",
+        "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
@@ -41,6 +41,7 @@ GROUPS = {
 GIVEN_BACK = {
     "rules": [
         "runbook_nb.rules.Selection",
+        "runbook_nb.rules.revision.Revision",
         "runbook_nb.rules.changes.RuleChange",
         "runbook_nb.rules.changes.FieldChange",
         "runbook_nb.rules.silent.Silent",
@@ -86,7 +87,7 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Side",
         "runbook_nb.runbook.sides.Standing",
     ],
-    "widgets": [],
+    "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "": ["runbook_nb.settings.Options"],
 }
 
