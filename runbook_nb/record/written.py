@@ -345,10 +345,12 @@ class LogWriter:
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         name = self._name
-        numbers = {-1: -1}
-        for number in self._counts[id(fan)]:
-            numbers[number] = self._shapes.setdefault(number, len(self._shapes))
-        shapes = fan.shape_numbers()
+        counts, shapes = self._counts[id(fan)], fan.shape_numbers()
+        numbers = {
+            number: self._shapes.setdefault(number, len(self._shapes)) for number in counts
+        }
+        if sum(counts.values()) < len(shapes):
+            numbers[-1] = -1  # some never began
         items: Any = fan.items
         rows: Sequence[Any] | None = None
         if self._values is not AS_RECORDED:

@@ -528,6 +528,8 @@ def test_columns_compared_all_at_once_give_what_values_compared_one_by_one_do(mo
     expected = rb.write_walk(walk)
     monkeypatch.setattr(tracks, "numpy_for", lambda length: numpy if length else None)
     assert rb.write_walk(walk) == expected
+    judged = collected([{"name": r["name"], "days": r["days"]} for r in rows]).walk
+    assert rb.read_walk(rb.write_walk(judged)) == judged
     fans = json.loads(zlib.decompress(expected))["log"]["fan_outs"]
     held = [column for column in fans[0]["values"] if isinstance(column, dict)]
     names = [column["$item"] for column in held if "$item" in column]
