@@ -346,9 +346,7 @@ class LogWriter:
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         name = self._name
         counts, shapes = self._counts[id(fan)], fan.shape_numbers()
-        numbers = {
-            number: self._shapes.setdefault(number, len(self._shapes)) for number in counts
-        }
+        numbers = {number: self._shapes.setdefault(number, len(self._shapes)) for number in counts}
         if sum(counts.values()) < len(shapes):
             numbers[-1] = -1  # some never began
         items: Any = fan.items
