@@ -115,6 +115,18 @@ def test_it_begins_at_the_first_decision_or_at_that_of_a_subject(three):
         three.explore("nobody")
 
 
+def test_it_begins_where_a_run_ended_that_gave_no_answer(three):
+    def fail(scope):
+        raise ConnectionError("503")
+
+    chart = rb.flow_chart("asking", lambda scope: scope.set("n", 1), id="begin")
+    with pytest.raises(ConnectionError) as caught:
+        chart.add_function("Ask", fail, id="ask").build().run_sync()
+    explorer = caught.value.run.explore()
+    assert explorer.line() == "Explorer asking · row 3 of 4 · Failed: ConnectionError: 503"
+    assert explorer.opening["at"]["step"] == 3
+
+
 def test_a_step_is_a_row_there_is(explorer):
     explorer.step = 50
     for step in (-1, 51):
@@ -418,11 +430,15 @@ def test_a_bare_copy_says_that_nothing_is_carried(three):
 
 
 def test_a_chart_is_explored_before_it_has_run():
-    explorer = explore(states.chart())
+    explorer = states.chart().explore()
     assert explorer.opening["about"] == "nothing has run"
     names = explorer.opening["at"]["picture"]["names"]
     assert "Protection posture" in names
     assert "not on the way" in asked(explorer, "node", node=1)["words"]
+    assert "age_days &gt; 7" in explorer.opening["at"]["picture"]["svg"].replace("\u00a0", " ")
+    bare = states.chart().structure.explore()
+    assert sorted(bare.opening["at"]["picture"]["names"]) == sorted(names)
+    assert bare.line() == "Explorer backup-protection-triage · nothing has run"
 
 
 @pytest.mark.parametrize("kind", kind_charts.KINDS)
