@@ -40,6 +40,7 @@ GROUPS = {
 GIVEN_BACK = {
     "rules": [
         "runbook_nb.rules.Selection",
+        "runbook_nb.rules.revision.Revision",
         "runbook_nb.rules.changes.RuleChange",
         "runbook_nb.rules.changes.FieldChange",
         "runbook_nb.rules.silent.Silent",

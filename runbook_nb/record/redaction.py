@@ -187,7 +187,12 @@ def _table(entries: Sequence[RedactionEntry]) -> Table:
             Column(head="where"),
         ),
         rows=tuple(
-            (PARTS[entry.part], Data(value=entry.name), entry.total, _where(entry.places) or None)
+            (
+                PARTS[entry.part],
+                Data(value=entry.name),
+                entry.total,
+                _where(entry.places) or "nowhere",
+            )
             for entry in entries
         ),
         total=len(entries),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runbook_nb.rules.hiding import Hider
+    from runbook_nb.rules.revision import Revision
 
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 
@@ -407,6 +408,31 @@ class RuleSet(Renderable, Immutable):
         RuleLab
         """
         return through("rulelab", source, self, **options)
+
+    def compare(self, other: RuleSet) -> Revision:
+        """Put another version beside this one: which rules differ, in what, and whether it decides.
+
+        What the difference does to an answer is said by ``envelope.rejudge(other).compare()``.
+
+        Parameters
+        ----------
+        other : RuleSet
+            The later one.
+
+        Returns
+        -------
+        Revision
+
+        Examples
+        --------
+        >>> week = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> month = RuleSet("age", "v2", [Rule({"days": {"gt": 30}}, "old")], "fresh")
+        >>> [change.words for change in week.compare(month).differing]
+        ['rule 1 limit raised, 7 -> 30']
+        """
+        from runbook_nb.rules.revision import Revision
+
+        return Revision(self, other)
 
     def view(self) -> Card:
         """Show the rules as a table, in the order they are tried."""

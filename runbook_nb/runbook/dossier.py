@@ -14,9 +14,10 @@ from dataclasses import field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
+from runbook_nb._text import MISSING, clip, counted, did_you_mean, show, visible
 from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 MAX_NAMESAKES: Final = 20
 
 
-@frozen
-class ToldDecision(Immutable):
+@frozen(repr=False)
+class ToldDecision(Renderable, Immutable):
     """A decision of which only the words are carried, as when a rule is a function.
 
     Attributes
@@ -77,17 +78,10 @@ class ToldDecision(Immutable):
 
     def view(self, subject: str | None = None, place: str | None = None) -> Card:
         """Show the words, and that the conditions are not carried."""
-        closing = (
-            clip(visible(self.label), 80) if self.label else "",
-            place or "",
-            "the conditions are not carried",
-        )
-        return Card(
-            kind="Decision",
-            name=visible(subject or ""),
-            headline=self.sentence,
-            closing=tuple(text for text in closing if text),
-        )
+        said = clip(visible(self.label), 80) if self.label else ""
+        closing = tuple(text for text in (said, place, "the conditions are not carried") if text)
+        name = visible(subject or "")
+        return Card(kind="Decision", name=name, headline=self.sentence, closing=closing)
 
 
 @frozen
@@ -218,6 +212,9 @@ class Dossier:
         self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
+
+    def __repr__(self) -> str:
+        return f"<Dossier of {visible(self.procedure)} · {counted(len(self.rows), 'row')}>"
 
     @classmethod
     def of_run(
