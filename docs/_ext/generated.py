@@ -31,7 +31,8 @@ GROUPS = {
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
-        "Changing rules by hand: [](../howto/iterate-rules.md).",
+        "Changing rules by hand: [](../howto/iterate-rules.md). "
+        "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
@@ -86,7 +87,7 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Side",
         "runbook_nb.runbook.sides.Standing",
     ],
-    "widgets": [],
+    "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "": ["runbook_nb.settings.Options"],
 }
 

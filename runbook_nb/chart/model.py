@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.render.flowchart import Flowchart
     from runbook_nb.rules import RuleSet
+    from runbook_nb.widgets.explorer import Explorer
 
 #: Branch for subjects that reach no classification.
 DECLINED: Final = "declined"
@@ -478,6 +479,11 @@ class Chart(Immutable, Renderable):
         """Draw the chart, rules beside the edges; has ``.svg``, ``.dot`` and ``.mermaid``."""
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def explore(self) -> Explorer:
+        """Go through what could happen, node by node; a widget."""
+        explorer: Explorer = through("explore", self)
+        return explorer
 
     def view(self) -> Card:
         """Show the chart: its structure under its own name."""
