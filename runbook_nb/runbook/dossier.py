@@ -18,7 +18,7 @@ from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
 from runbook_nb._view import Card
-from runbook_nb.errors import NotCarried
+from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
 from runbook_nb.record.redact import Redactor
@@ -382,14 +382,15 @@ class Dossier:
         Raises
         ------
         NotCarried
-            This copy does not hold it, or several subjects have that name.
+            This copy does not hold it; as `SubjectNotFound` where no subject, or several, have
+            that name.
         """
         found = narrowed([self._at(place) for place in self._name_index.places(subject)])
         if len(found) == 1:
             return found[0]
         if found:
             places = ", ".join(str(facts.index) for facts in found[:10])
-            raise NotCarried(
+            raise SubjectNotFound(
                 f"{len(found)} subjects are called {show(subject)}: items {places}",
                 code="ambiguous_subject",
                 fix="name the row instead: why(row=…)",
@@ -525,10 +526,11 @@ class Dossier:
                 known.append(show(facts.subject))
             if len(known) == 1000:
                 break
-        return NotCarried(
+        return SubjectNotFound(
             f"no subject is called {show(subject)}",
             code="unknown_subject",
-            fix=did_you_mean(show(subject), known)
+            fix=row_hint(subject, len(self.rows))
+            or did_you_mean(show(subject), known)
             or (None if known else "the fan-out names no subject key; ask by row="),
         )
 
@@ -565,6 +567,19 @@ def _collected(run: Run, rowset: Rowset | None) -> VerdictRows | None:
         return None
     # A policy may have had each row served; they stand in the same order.
     return written if len(rowset.rows.source) == len(written) else None
+
+
+def row_hint(subject: Any, rows: int) -> str | None:
+    """Say how a row is named by its number, to somebody who gave one where a name belongs.
+
+    Examples
+    --------
+    >>> row_hint(3, 50), row_hint(50, 50), row_hint("3", 50)
+    ("for the row of that number, counted from 0, write row=3", None, None)
+    """
+    if type(subject) is not int or not 0 <= subject < rows:
+        return None
+    return f"for the row of that number, counted from 0, write row={subject}"
 
 
 def narrowed(
