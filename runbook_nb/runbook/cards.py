@@ -30,6 +30,7 @@ from runbook_nb.runbook.dossier import SubjectFacts, ToldDecision
 from runbook_nb.runbook.explain import decided_by, facts_of_rows
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.gaps import declined_gap
+from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.report import SPINE_KEYS
 from runbook_nb.runbook.tickets import NO_STORE, WALK_NOTE
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS, subject_column
@@ -106,11 +107,13 @@ def _remarks(envelope: Envelope, several: str) -> tuple[str, ...]:
 def _several_rows(envelope: Envelope) -> str:
     """Say which subjects have more than one row; nothing is said of very many rows."""
     rows = envelope.verdicts
-    if not 1 < len(rows) <= MOST_LOOKED_AT:
+    if not 1 < len(rows) <= MOST_LOOKED_AT or not envelope.carries_dossier:
         return ""
     # Only the record knows that a row's first column is what names subjects.
-    naming = {fan.subject for group in judging(envelope) for fan in group.executions}
-    if subject_column(rows[0]) not in naming - {None}:
+    column, facts = subject_column(rows[0]), envelope.dossier.behind_row(0)
+    if column is None or facts is None or facts.subject is None:
+        return ""
+    if name_key(facts.subject) != name_key(rows[0][column]):
         return ""
     times = [show(name) for name in rows.repeated() if REDACTED not in show(name)]
     if not times:
