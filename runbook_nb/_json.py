@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import chain
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._deep import write_json
 from runbook_nb._frozen import FrozenDict, FrozenList
 from runbook_nb._text import duration_text

@@ -11,9 +11,10 @@ data apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from runbook_nb._dataclass import dataclass, field
+from runbook_nb._value import frozen
 
 #: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; then come outcomes
 #: that are not verdicts, results of asking (``yes`` … ``unreadable``), states of a step, and at
@@ -27,7 +28,7 @@ Role = Verdict | Outcome | Asked | Step | Literal["quiet", "plain"]
 VERDICT_ROLES: tuple[Role, ...] = ("a", "b", "c", "d")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Data:
     """A value that came from outside.
 
@@ -47,7 +48,7 @@ class Data:
     tone: Literal["plain", "strong", "dim", "code"] = "plain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Badge:
     """A word with a role, optionally counted: ``3 declined``."""
 
@@ -63,7 +64,7 @@ Run = str | int | Data | Badge | None
 Cell = Run | tuple[Run, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Column:
     """A column of a `Table`.
 
@@ -87,7 +88,7 @@ class Column:
     equation: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Group:
     """Heads the rows of a `Table` from ``start`` to where the next group starts.
 
@@ -109,7 +110,7 @@ class Group:
     note: Cell = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Detail:
     """A line of its own under one row of a `Table` (``evidence incomplete: whois``)."""
 
@@ -117,7 +118,7 @@ class Detail:
     text: Cell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Table:
     """Rows under columns.
 
@@ -156,7 +157,7 @@ class Table:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fact:
     """A term with what is said of it; None for ``detail`` says nothing of it."""
 
@@ -165,7 +166,7 @@ class Fact:
     badges: tuple[Badge, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Facts:
     """A list of facts under a word, with its true count.
 
@@ -190,7 +191,7 @@ class Facts:
     empty: str = "none declared"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prose:
     """One sentence or short paragraph; ``tone`` says how loud it is."""
 
@@ -202,7 +203,7 @@ class Prose:
 State = Literal["ran", "not_taken", "not_reached", "failed", "paused", "stopped", "declared"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FlowLine:
     """One step of an outline: how deep it lies, then its cells.
 
@@ -227,7 +228,7 @@ class FlowLine:
     beside: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GraphLine:
     """One line beside an edge: how many took it, why, or the author's sentence for that."""
 
@@ -235,7 +236,7 @@ class GraphLine:
     text: Cell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GraphNode:
     """One node of a `Graph`.
 
@@ -277,7 +278,7 @@ class GraphNode:
     role: Role | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GraphEdge:
     """One edge of a `Graph`, by the keys of its nodes.
 
@@ -309,7 +310,7 @@ class GraphEdge:
     times: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GraphGroup:
     """The nodes drawn inside one frame; ``parent`` is the key of the group around it, if any."""
 
@@ -318,7 +319,7 @@ class GraphGroup:
     parent: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Graph:
     """A flowchart as data: what there is, how it hangs together, what became of it.
 
@@ -336,7 +337,7 @@ class Graph:
     direction: Literal["TB", "LR"] = "TB"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flow:
     """What ran, as an outline.
 
@@ -361,7 +362,7 @@ class Flow:
 Part = Table | Facts | Prose | Flow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Section:
     """A labelled group of parts.
 
@@ -383,7 +384,7 @@ class Section:
     in_text: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Card:
     """A whole view: one headline that stands alone, then sections, then closing facts.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass
+from runbook_nb._value import frozen
 
 #: How many links of a cause chain an error description follows.
 MAX_CAUSES = 3
@@ -20,7 +20,7 @@ MAX_CAUSES = 3
 MAX_MESSAGE = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """One thing wrong with a definition, among possibly several found together.
 

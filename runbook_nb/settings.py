@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from runbook_nb._dataclass import dataclass, fields, replace
 from runbook_nb._ids import IdSource, SeededIds, random_id
 from runbook_nb._text import did_you_mean
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError, UnknownSetting
 
 
@@ -26,7 +27,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """One consistent set of option values.
 

@@ -31,7 +31,8 @@ GROUPS = {
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
-        "Changing rules by hand: [](../howto/iterate-rules.md).",
+        "Changing rules by hand: [](../howto/iterate-rules.md). "
+        "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
@@ -40,6 +41,7 @@ GROUPS = {
 GIVEN_BACK = {
     "rules": [
         "runbook_nb.rules.Selection",
+        "runbook_nb.rules.revision.Revision",
         "runbook_nb.rules.changes.RuleChange",
         "runbook_nb.rules.changes.FieldChange",
         "runbook_nb.rules.silent.Silent",
@@ -85,7 +87,7 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Side",
         "runbook_nb.runbook.sides.Standing",
     ],
-    "widgets": [],
+    "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "": ["runbook_nb.settings.Options"],
 }
 

@@ -17,10 +17,10 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeGuard, TypeVar
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._sync import loop_at_hand, run_sync
 from runbook_nb._text import counted
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.artifacts.model import (
     ArtifactPage,
@@ -147,7 +147,7 @@ def drive(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     raise RuntimeError("a coroutine that was said never to wait has waited")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Row:
     """A row of a shelf: a ticket, and whether its payload is read as text or as bytes."""
 
@@ -193,7 +193,7 @@ class IndexedShelf(Shelf, Protocol):
         """Give at most ``limit`` tickets behind a place, by (-created_at, ref)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Retention:
     """How much a scope may hold.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import clip, counted, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Cell, Column, Data, Fact, Facts, Section, Table
 from runbook_nb.artifacts.parcel import required_text
 from runbook_nb.settings import settings
@@ -21,7 +21,7 @@ from runbook_nb.settings import settings
 SweepReason = Literal["ttl", "max-bytes", "max-count"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ArtifactScope(Immutable):
     """Whose artifacts they are. What is filed under one scope does not exist under another.
 
@@ -58,7 +58,7 @@ class _Named(Renderable, Immutable):
         return tuple(self._named())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Ticket(_Named):
     """The metadata of an artifact, and its reference.
 
@@ -172,7 +172,7 @@ class Ticket(_Named):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(kw_only=False, repr=False)
 class Record(_Named):
     """A ticket with its payload: text (JSON included) or bytes.
 
@@ -204,7 +204,7 @@ class Record(_Named):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Swept(_Named):
     """A row that left the store, and on what ground."""
 
@@ -235,7 +235,7 @@ class Swept(_Named):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class PutResult(_Named):
     """What filing gave: the new ticket, and every row that had to leave for it."""
 
@@ -258,7 +258,7 @@ class PutResult(_Named):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class ArtifactPage(_Named):
     """One page of tickets, newest first; ``cursor`` asks for the next page, None at the end."""
 

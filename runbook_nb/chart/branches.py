@@ -6,9 +6,9 @@ Chart layer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, visible
 from runbook_nb.chart.model import (
     Branch,

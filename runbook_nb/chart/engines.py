@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Chunks that may wait in a pool for one that runs, so that no worker waits for its next.
 AHEAD: Final = 2
+#: Pools of processes that may break, one after the other, before work is given up.
+BREAKS: Final = 3
 
 #: The engines that are named by a word.
 WORDS: Final = ("inline", "threads", "processes")
@@ -224,13 +226,16 @@ class _ProcessCrew(Crew):
         self._used: Executor | None = None
 
     def _submit(self, fn: Callable[..., Any], *args: Any) -> Any:
-        self._used = self._engine.pool
-        try:
-            return self._used.submit(fn, *args)
-        except RuntimeError:  # it broke, and nobody has been told yet
-            self.renew()
+        # A pool may have broken before anybody was told, and so may the next: the server that
+        # starts the processes can go down with those it had started.
+        for _ in range(BREAKS):
             self._used = self._engine.pool
-            return self._used.submit(fn, *args)
+            try:
+                return self._used.submit(fn, *args)
+            except (RuntimeError, OSError, EOFError):
+                self.renew()
+        self._used = self._engine.pool
+        return self._used.submit(fn, *args)
 
     def renew(self) -> bool:
         self._engine.drop(self._used)

@@ -6,9 +6,9 @@ Chart layer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._frozen import freeze
 from runbook_nb.chart.contract import output_problems
 from runbook_nb.chart.inputs import input_problems

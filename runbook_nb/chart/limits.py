@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runbook_nb._dataclass import dataclass
+from runbook_nb._value import frozen
 from runbook_nb.errors import ChartError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Retry:
     """How often a stage is tried, and when again.
 
@@ -52,7 +52,7 @@ class Retry:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Limits:
     """What a run may use.
 

@@ -7,13 +7,14 @@ Chart layer. A `Chart` is immutable and may be run by many at once; it is made b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.chart.limits import Limits as Limits  # noqa: PLC0414 - named here too
 from runbook_nb.chart.limits import Retry as Retry  # noqa: PLC0414 - likewise
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.render.flowchart import Flowchart
     from runbook_nb.rules import RuleSet
+    from runbook_nb.widgets.explorer import Explorer
 
 #: Branch for subjects that reach no classification.
 DECLINED: Final = "declined"
@@ -37,7 +39,7 @@ MAX_NESTING: Final = 50
 StageFunction = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stage:
     """What every kind of stage has: an id, a name, the author's words, how it is tried."""
 
@@ -49,21 +51,21 @@ class Stage:
     blocking: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FunctionStage(Stage):
     """A stage that runs one function."""
 
     fn: StageFunction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StreamingStage(FunctionStage):
     """A stage that may give its text piece by piece, by ``scope.stream``."""
 
     stream: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PausableStage(FunctionStage):
     """A stage that may end in a question: its function's value, unless that is None.
 
@@ -73,7 +75,7 @@ class PausableStage(FunctionStage):
     resume: StageFunction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubchartStage(Stage):
     """A stage that runs another chart in a state of its own.
 
@@ -89,7 +91,7 @@ class SubchartStage(Stage):
     propagate_stop: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Branch:
     """One way out of a decider or selector, or one child of a fork.
 
@@ -117,7 +119,7 @@ class Branch:
         return self.stage.description
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DeciderStage(Stage):
     """A stage that picks one branch: by a rule set, or by what its function returns."""
 
@@ -127,7 +129,7 @@ class DeciderStage(Stage):
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ForkStage(Stage):
     """A stage that runs all its branches at once, each on a view of its own of the state."""
 
@@ -138,7 +140,7 @@ class ForkStage(Stage):
     max_concurrency: int = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SelectorStage(ForkStage):
     """A fork that runs those branches only that its rules, or its function, select."""
 
@@ -146,7 +148,7 @@ class SelectorStage(ForkStage):
     judge: StageFunction | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FanOutStage(Stage):
     """A stage that runs one branch chart per item, at most ``max_branches`` of them."""
 
@@ -159,7 +161,7 @@ class FanOutStage(Stage):
     fail_fast: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JudgeEachStage(FanOutStage):
     """A fan-out whose items are rows, each judged by one rule set in a chart of its own.
 
@@ -477,6 +479,11 @@ class Chart(Immutable, Renderable):
         """Draw the chart, rules beside the edges; has ``.svg``, ``.dot`` and ``.mermaid``."""
         chart: Flowchart = through("flowchart", self.view())
         return chart
+
+    def explore(self) -> Explorer:
+        """Go through what could happen, node by node; a widget."""
+        explorer: Explorer = through("explore", self)
+        return explorer
 
     def view(self) -> Card:
         """Show the chart: its structure under its own name."""

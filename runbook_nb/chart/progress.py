@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable, through
 from runbook_nb._text import counted
+from runbook_nb._value import frozen
 from runbook_nb._view import Badge, Card, Cell, Column, Data, Role, Section, Table
 from runbook_nb.record.log import FAILED, OK, FanOut
 
@@ -41,7 +41,7 @@ _ENDED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class StepProgress:
     """How far one stage of a chart has come.
 
@@ -62,7 +62,7 @@ class StepProgress:
     failed: int = 0
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(kw_only=False, repr=False)
 class Progress(Renderable):
     """How far a run has come.
 

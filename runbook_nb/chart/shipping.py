@@ -13,10 +13,10 @@ import io
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb._frozen import FrozenDict
 from runbook_nb.chart.model import (
     Chart,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Generator
+from dataclasses import fields
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -156,7 +157,7 @@ class Spread:
             looping=frame.looping,
             limits=execution.limits,
             policy=execution.policy,
-            options={name: getattr(options, name) for name in options.__slots__},
+            options={one.name: getattr(options, one.name) for one in fields(options)},
             streams=execution.on_stream is not None,
         )
 

@@ -6,9 +6,9 @@ Chart layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb.chart.finishing import declined_branch
 from runbook_nb.chart.layout import Layout, branch_node
 from runbook_nb.chart.model import Chart

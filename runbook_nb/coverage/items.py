@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import did_you_mean, summarize, visible
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError
 
 #: First word of every refusal. Inside a tool body the text of the error is what a model reads as
@@ -24,7 +24,7 @@ REFUSAL_MARK: Final = "Refused:"
 _KEYS: Final = ("what", "why")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Item(Immutable):
     """One piece of ground, with the reason why it is listed where it is.
 

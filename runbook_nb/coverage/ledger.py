@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import clip, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Fact, Facts, Part, Prose, Section
 from runbook_nb.coverage.declare import COVERAGE_NOTE
 from runbook_nb.coverage.items import Item, Items, merge_items, normalize, read_items
@@ -38,7 +39,7 @@ def gap_line(first: str, more: int) -> str:
     return said + (f"; and {more} more" if more else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, init=False)
+@frozen(init=False, repr=False)
 class Ledger(Renderable, Immutable):
     """Three lists of items and a sentence; it never changes and never holds an item twice.
 

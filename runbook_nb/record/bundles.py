@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import ATOMS
 from runbook_nb._text import MISSING
+from runbook_nb._value import frozen
 from runbook_nb.errors import LoadError
 
 #: Joins the keys of a path in the written form.
@@ -123,7 +123,7 @@ def _united(items: Sequence[Any]) -> Iterator[Any]:
             yield item
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class BundleRow:
     """One row of a bundle.
 

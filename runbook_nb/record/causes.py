@@ -6,10 +6,10 @@ Record layer. The words themselves come from `runbook_nb.rules.wording`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._text import MISSING, number_text
 from runbook_nb.record.redact import Redactor
 from runbook_nb.rules.decision import Condition, Decision, Selection

@@ -9,9 +9,9 @@ of our ``update`` (lists are united there), so a change is told by its outcome.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._frozen import deep_merge
 from runbook_nb._text import MISSING, clip, visible
 from runbook_nb.errors import LoadError

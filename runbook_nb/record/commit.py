@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, FrozenList, Immutable, handed_out
 from runbook_nb._text import MISSING, clip, counted, show, summarize
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Cell, Column, Data, Section, Table
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.bundles import ENCODINGS, SEPARATOR, deep_equal, deep_merge, differing
@@ -157,7 +157,7 @@ class Change(Immutable):
         return f"<Change {self.verb} {self.key}>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Commit(Immutable, Renderable):
     """What one executed stage changed.
 

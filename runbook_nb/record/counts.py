@@ -6,10 +6,11 @@ run can stop. Every number a reader sees about a fan-out comes from here.
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._frozen import Immutable
+from runbook_nb._value import frozen
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.shapes import facts_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import Redactor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FanOutCounts(Immutable):
     """How the items of one execution of a fan-out ended.
 
@@ -68,7 +69,7 @@ class FanOutCounts(Immutable):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the counts as a mapping."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 def count_fan_out(fan: FanOut) -> FanOutCounts:

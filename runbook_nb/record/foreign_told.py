@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, field
+from runbook_nb._value import frozen
 
 #: How the engine's own sentences begin, and ours, whatever follows.
 _DONE: Final = re.compile(
@@ -42,7 +43,7 @@ class Told(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Row:
     """One sentence.
 

@@ -6,9 +6,9 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb.record.foreign_told import Row, Told
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, Log, StageRef, Track
 from runbook_nb.record.places import runtime_id

@@ -9,10 +9,10 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, show
 from runbook_nb._view import (
     Badge,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from runbook_nb._dataclass import fields, is_dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, counted, did_you_mean, listed, show
 from runbook_nb.errors import PathError

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING
+from runbook_nb._value import frozen
 from runbook_nb.record.log import FanOut
 from runbook_nb.record.overlay import template_path
 from runbook_nb.record.places import Part, runtime_id
@@ -44,7 +44,7 @@ class Subject(NamedTuple):
     stage: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trail:
     """The way to a row, as keys of the structure.
 
@@ -66,7 +66,7 @@ class Trail:
     later: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Decided:
     """The decision nearest to a row.
 
@@ -107,7 +107,7 @@ class Held(NamedTuple):
     step: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Around:
     """The state around a row.
 
@@ -129,7 +129,7 @@ class Around:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Long:
     """A list of which only the number of items is told."""
 

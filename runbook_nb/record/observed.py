@@ -8,9 +8,9 @@ and is drawn; what else they hold is not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from runbook_nb._dataclass import replace
 from runbook_nb.record.log import FanOut
 from runbook_nb.record.overlay import Overlay
 from runbook_nb.record.structure import Structure, StructureEdge, StructureNode

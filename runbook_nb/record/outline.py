@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import MISSING_CELL, counted, listed, show
 from runbook_nb._view import (
     Badge,

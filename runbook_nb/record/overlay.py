@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log

@@ -6,10 +6,11 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._text import show
+from runbook_nb._value import frozen
 from runbook_nb.record.log import Event, StageRef
 from runbook_nb.record.shapes import ShapeFacts
 from runbook_nb.rules.decision import Decision
@@ -33,7 +34,7 @@ def runtime_id(prefix: str, stage_id: str, execution: int) -> str:
     return f"{prefix}{stage_id}#{execution}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Place:
     """Where a paused track goes on.
 

@@ -10,10 +10,10 @@ from itertools import islice
 from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenList, Immutable
 from runbook_nb._text import counted
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.errors import DefinitionError
 from runbook_nb.settings import settings
@@ -68,7 +68,7 @@ class RowInMaking(Immutable):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class WalkRow(RowInMaking):
     """One row of a walk.
 
@@ -198,7 +198,7 @@ def page_bounds(start: Any, n: Any) -> tuple[int, int]:
     return max(index(start), 0), max(index(n), 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ProjectedWalk(Immutable):
     """A walk cut to a cap, with counters that stay true.
 

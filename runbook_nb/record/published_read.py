@@ -7,9 +7,9 @@ nothing of it is believed that the graph does not need.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import freeze
 from runbook_nb._text import show
 from runbook_nb.errors import LoadError

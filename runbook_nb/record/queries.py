@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict, Immutable, handed_out
 from runbook_nb._text import MISSING
+from runbook_nb._value import frozen
 from runbook_nb.record.bundles import deep_equal
 from runbook_nb.record.replay import Prefix, value_of_held
 from runbook_nb.record.sources import Source
@@ -21,7 +22,7 @@ from runbook_nb.record.sources import Source
 BASES: Final = ("initial+log", "log")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StateAt(Immutable):
     """The state after a commit.
 
@@ -60,7 +61,7 @@ class StateAt(Immutable):
         return out | {"skipped": self.skipped} if self.skipped else out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Birth(Immutable):
     """Since when an item stands where it stands in a list.
 
@@ -103,7 +104,7 @@ class Birth(Immutable):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Births(Immutable):
     """Where the items of a list come from.
 
@@ -133,7 +134,7 @@ class Births(Immutable):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stop(Immutable):
     """A place where somebody going through a run may stop.
 
@@ -164,7 +165,7 @@ class Stop(Immutable):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SliceNode(Immutable):
     """A commit that another one rests on.
 
@@ -198,7 +199,7 @@ class SliceNode(Immutable):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CommitSlice(Immutable):
     """The commits that one commit rests on, nearest first.
 

@@ -6,10 +6,10 @@ Record layer.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._deep import copied
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import MISSING, counted

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import WireReport, encode_deep, to_wire
 from runbook_nb._text import MISSING, counted
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Cell, Data, Fact, Facts, Section
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.published import published_structure
@@ -31,7 +31,7 @@ OWN_ID: Final = "runbook_nb"
 OWN_FORMAT: Final = "runbook_nb/recording/1"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(kw_only=False, repr=False)
 class Recording(Immutable, Renderable):
     """A recorded run in its published shape.
 

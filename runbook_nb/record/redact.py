@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
 from runbook_nb._text import did_you_mean
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.forms import OUR_NAMES, OUR_WORDS
 from runbook_nb.record.learning import Carried, Lesson
@@ -27,7 +28,7 @@ from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.rules.ruleset import RuleSet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Redact(Immutable):
     """What must not be seen in anything that leaves a run.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, listed
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Cell, Column, Data, Prose, Section, Table
 from runbook_nb.record.contents import PLACES, Held, contents_of, marked_keys, names_in
 from runbook_nb.record.learning import Lesson
@@ -37,7 +38,7 @@ PARTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RedactionEntry(Immutable):
     """One part of a policy, and where it hid something.
 
@@ -66,7 +67,7 @@ class RedactionEntry(Immutable):
         return {"part": self.part, "name": self.name, "places": places, "total": self.total}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class RedactionReport(Immutable, Renderable):
     """What was hidden in a run, and where; never what.
 
@@ -186,7 +187,12 @@ def _table(entries: Sequence[RedactionEntry]) -> Table:
             Column(head="where"),
         ),
         rows=tuple(
-            (PARTS[entry.part], Data(value=entry.name), entry.total, _where(entry.places) or None)
+            (
+                PARTS[entry.part],
+                Data(value=entry.name),
+                entry.total,
+                _where(entry.places) or "nowhere",
+            )
             for entry in entries
         ),
         total=len(entries),

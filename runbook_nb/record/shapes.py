@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
+from runbook_nb._value import frozen
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 
 #: Kinds of code that change state.
@@ -20,7 +20,7 @@ STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
 _WAYS: Final = frozenset({"decision", "choice", "route"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ShapeFacts:
     """The facts of one shape.
 

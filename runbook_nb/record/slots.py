@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, FrozenList, Immutable, MadeOnDemand
 from runbook_nb._text import MISSING, visible
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Shape
 from runbook_nb.record.paths import item_paths
@@ -42,7 +42,7 @@ class _Later(Immutable):
         return told
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Slot(_Later):
     """What became of one item of a fan-out.
 

@@ -8,13 +8,14 @@ verdicts come from is in the picture before anything has run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, show
+from runbook_nb._value import frozen
 from runbook_nb._view import Badge, Card, Section, verdict_role
 from runbook_nb.errors import LoadError
 
@@ -41,7 +42,7 @@ NodeKind = Literal[
 EdgeKind = Literal["next", "branch", "default", "fork", "fan_out", "enter", "loop"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StructureNode(Immutable):
     """One node of a procedure's graph.
 
@@ -104,7 +105,7 @@ class StructureNode(Immutable):
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StructureEdge(Immutable):
     """An edge between two nodes, by their keys; ``label`` is the branch id of a decider's edge."""
 

@@ -7,12 +7,12 @@ it never raises.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from runbook_nb._dataclass import fields, is_dataclass
 from runbook_nb._frozen import ATOMS
 from runbook_nb._json import plain_scalar
 from runbook_nb._text import duration_text, number_text

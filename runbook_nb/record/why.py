@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, show, summarize, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.rules.decision import Decision, Selection
 
@@ -262,7 +262,7 @@ class WhySource(Immutable):
         return f"<WhySource {self.sentence}>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Why(Sequence[WhyNode], Immutable, Renderable):
     """The steps that led to a value, nearest first.
 

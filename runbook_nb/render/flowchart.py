@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
-from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable
 from runbook_nb._text import counted, did_you_mean, listed
 from runbook_nb._view import Card, Flow, FlowLine, Graph, Section

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, listed
 from runbook_nb._view import (
     Badge,

@@ -8,9 +8,9 @@ their origin; nothing from a view ends up in a name, an address or a style.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._json import byte_size
 from runbook_nb._text import counted
 from runbook_nb._view import Card, Facts, Flow, Part, Prose, Section, Table

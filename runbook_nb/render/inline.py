@@ -11,10 +11,11 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import field, replace
 from html import escape
 from typing import Final
 
-from runbook_nb._dataclass import dataclass, field, replace
+from runbook_nb._value import frozen
 from runbook_nb._view import Badge, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render.cells import cell_text
 from runbook_nb.render.dot import render_dot
@@ -35,7 +36,7 @@ _LOOKS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Inline:
     """A picture for a page, or the reason there is none.
 

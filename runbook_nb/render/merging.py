@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted
 from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphLine, GraphNode, State
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._view import (
     Badge,
     Card,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._text import counted
+from runbook_nb._value import frozen
 from runbook_nb._view import Badge, Cell, FlowLine, Role, Run, State
 from runbook_nb.render import cells
 
@@ -62,7 +63,7 @@ def shortened(
     return tuple(entry.line for entry in shortener.entries), ", ".join(shortener.notes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Entry:
     """A line, with what it stands for.
 

@@ -13,12 +13,13 @@ import re
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from typing import Final, TypeVar
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._text import clip, counted, listed, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot
 from runbook_nb.render.folding import fold
@@ -40,7 +41,7 @@ MAX_ALT: Final = 1000
 KEPT: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Drawing:
     """A picture of a flow, or the reason there is none.
 

@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import encode, to_wire
 from runbook_nb._text import visible
+from runbook_nb._value import frozen
 from runbook_nb.rules.kinds import kind_of, same
 from runbook_nb.rules.model import Default, Outside, Rule, Unreadable
 from runbook_nb.rules.ruleset import RuleSet, qualified_name
@@ -35,7 +35,7 @@ _SPOKEN: Final = ("label", "unit", "what", "why")
 _NAMED: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FieldChange(Immutable):
     """One field that differs.
 
@@ -69,7 +69,7 @@ class FieldChange(Immutable):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RuleChange(Immutable):
     """What became of one rule, of the default, of the unreadable branch or of ground outside.
 

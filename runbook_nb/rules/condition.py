@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, visible
+from runbook_nb._value import frozen
 from runbook_nb.rules.operators import PRESENCE, PUBLISHED
 from runbook_nb.rules.wording import (
     REDACTED,
@@ -19,7 +19,7 @@ from runbook_nb.rules.wording import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Condition(Immutable):
     """One judged condition.
 
@@ -111,7 +111,7 @@ class Condition(Immutable):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FunctionResult(Immutable):
     """What a function rule read and gave, as it may be shown.
 

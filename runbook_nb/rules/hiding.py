@@ -6,9 +6,9 @@ Both sides of a comparison are hidden: the value, and the limit it was compared 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from runbook_nb._dataclass import fields, replace
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.wording import REDACTED

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass, field, replace
 from runbook_nb._text import clip, did_you_mean, visible
+from runbook_nb._value import frozen
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.checks import at
 
@@ -175,8 +176,10 @@ class _Builder:
         found[key] = value(here)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _At:
+    """Where in a file something stands."""
+
     where: str
     line: int
 

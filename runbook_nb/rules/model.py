@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable, freeze
+from runbook_nb._value import frozen
 from runbook_nb.errors import RunbookError
 
 #: A filter ``{key: {operator: threshold, ...}, ...}`` or a function of the facts.
@@ -36,7 +36,7 @@ class _Part(Immutable):
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Rule(_Part):
     """One rule: when its conditions hold, the decision takes a branch.
 
@@ -83,7 +83,7 @@ class Rule(_Part):
         return self.unit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Default(_Part):
     """The branch taken when no rule is true, with the sentence that explains it.
 
@@ -97,7 +97,7 @@ class Default(_Part):
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Unreadable(_Part):
     """The branch taken when a rule needs a value that cannot be read.
 
@@ -111,7 +111,7 @@ class Unreadable(_Part):
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Outside(_Part):
     """Ground the rules do not cover: a subject that matches is declined before any rule.
 

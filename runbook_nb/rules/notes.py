@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed, visible
+from runbook_nb._value import frozen
 from runbook_nb.rules.fixes import fix_words
 from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.kinds import (
@@ -54,7 +55,7 @@ _SIDES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Note(Immutable):
     """Something a run shows about one condition.
 

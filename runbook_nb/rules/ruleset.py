@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, encode
 from runbook_nb._text import visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.errors import Problem, RuleError
 from runbook_nb.rules import checks, written
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runbook_nb.rules.hiding import Hider
+    from runbook_nb.rules.revision import Revision
 
 _KEYS = ("name", "version", "rules", "default", "unreadable", "outside")
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+@frozen(kw_only=False, init=False, repr=False)
 class RuleSet(Renderable, Immutable):
     """Rules tried in order: the first one that is true, or cannot be read, decides.
 
@@ -406,6 +408,31 @@ class RuleSet(Renderable, Immutable):
         RuleLab
         """
         return through("rulelab", source, self, **options)
+
+    def compare(self, other: RuleSet) -> Revision:
+        """Put another version beside this one: which rules differ, in what, and whether it decides.
+
+        What the difference does to an answer is said by ``envelope.rejudge(other).compare()``.
+
+        Parameters
+        ----------
+        other : RuleSet
+            The later one.
+
+        Returns
+        -------
+        Revision
+
+        Examples
+        --------
+        >>> week = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> month = RuleSet("age", "v2", [Rule({"days": {"gt": 30}}, "old")], "fresh")
+        >>> [change.words for change in week.compare(month).differing]
+        ['rule 1 limit raised, 7 -> 30']
+        """
+        from runbook_nb.rules.revision import Revision
+
+        return Revision(self, other)
 
     def view(self) -> Card:
         """Show the rules as a table, in the order they are tried."""

@@ -8,9 +8,9 @@ is named only when it is certain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._text import MISSING
 from runbook_nb.rules.kinds import YES, compare_numbers, kind_of, same
 from runbook_nb.rules.model import Rule

@@ -356,12 +356,15 @@ async def compose_envelope(
     telling = telling_note(notes)
     return Envelope.live(
         {"af_coverage": scrubbed_texts(to_wire(covered), run.redactor), "result": result},
-        dossier=Dossier.of_run(declaration, run, groups, rowset),
+        dossier=Dossier.of_run(
+            declaration,
+            run,
+            groups,
+            rowset,
+            () if telling is None else (telling.short, telling.why),
+        ),
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,
-        telling=()
-        if telling is None
-        else tuple(map(run.redactor.text, (telling.short, telling.why))),
     )
 
 

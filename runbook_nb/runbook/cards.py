@@ -89,6 +89,11 @@ def envelope_card(envelope: Envelope) -> Card:
     )
 
 
+def _telling(envelope: Envelope) -> tuple[str, ...]:
+    """Say why most subjects could not be judged, and what to do, where the evidence is carried."""
+    return envelope.dossier.telling if envelope.carries_dossier else ()
+
+
 def _remarks(envelope: Envelope, several: str) -> tuple[str, ...]:
     """Name the most telling gap and what mends it, then what is said of subjects with several rows.
 
@@ -99,7 +104,7 @@ def _remarks(envelope: Envelope, several: str) -> tuple[str, ...]:
     if gaps:
         why = declined_gap(0).why
         telling = next((gap for gap in gaps if gap.why != why), gaps[0]).what
-        first, *fix = envelope.telling or (telling,)
+        first, *fix = _telling(envelope) or (telling,)
         lines = [gap_line(first, len(gaps) - 1), *(f"fix: {visible(one)}" for one in fix)]
     return (*lines, several) if several else tuple(lines)
 
@@ -139,7 +144,7 @@ def _lead(envelope: Envelope, tail: str, several: str) -> str:
     if tail == NOTHING_REACHED:
         total = envelope.verdicts.total
         said = [f"no verdict was reached for any subject: all {total} were declined"]
-        said += map(visible, envelope.telling)
+        said += map(visible, _telling(envelope))
     elif tail == NO_RULE_TRIED:
         said = ["no subject was listed, so no rule was tried"]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in [*said, several] if one)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING
+from runbook_nb._value import frozen
 from runbook_nb.rules import Decision
 from runbook_nb.rules.changes import RuleChange
 from runbook_nb.runbook.sides import Side, Standing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Cause(Immutable):
     """What made verdicts change.
 

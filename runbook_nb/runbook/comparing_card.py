@@ -24,7 +24,8 @@ from runbook_nb._view import (
     Table,
     verdict_role,
 )
-from runbook_nb.rules.changes import RuleChange, differing
+from runbook_nb.rules.changes import RuleChange
+from runbook_nb.rules.revision import changes_section
 from runbook_nb.runbook.sides import GAP_WORDS
 
 if TYPE_CHECKING:
@@ -219,59 +220,16 @@ def counts_section(comparison: Comparison) -> Section:
 
 def rules_section(comparison: Comparison) -> Section:
     """Show the rules side by side, with what each change moved."""
-    changes = [
-        change
-        for change in comparison.rule_changes
-        if change.part in ("rule", "outside") or not change.is_same or change.part == "default"
-    ]
-    old, new = _versions(comparison)
-    rows = tuple(_rule_row(comparison, change) for change in changes)
-    differ = len(differing(changes))
-    table = Table(
-        columns=(
-            Column(head="rule"),
-            Column(head=Data(value=old)),
-            Column(head=Data(value=new)),
-            Column(head="what changed"),
-        ),
-        rows=rows,
-        total=len(rows),
-        whole=True,
-    )
-    note = f"{differ} of {len(changes)} differ" if differ else "all the same"
-    return Section(label="Rules", parts=(table,), note=note, in_text=False)
 
-
-def _rule_row(comparison: Comparison, change: RuleChange) -> tuple[Cell, ...]:
-    return (
-        _place(change),
-        _side_text(comparison, change, change.old_text),
-        _side_text(comparison, change, change.new_text),
-        _what(comparison, change),
-    )
-
-
-def _place(change: RuleChange) -> Cell:
-    if change.part in ("default", "unreadable"):
-        return change.part
-    place = change.old if change.new is None else change.new
-    number = str((place or 0) + 1)
-    return number if change.part == "rule" else f"outside {number}"
-
-
-def _side_text(comparison: Comparison, change: RuleChange, text: str | None) -> Cell:
-    if text is None:
-        return "—"  # there is no such rule, which is not to say that it was not recorded
-    if change.part in ("default", "unreadable"):
+    def branch(text: str) -> Cell:
         return _badge(comparison, text) if text in comparison.words else Data(value=text)
-    return Data(value=text, tone="code")
 
+    def told(change: RuleChange) -> str:
+        return f"{change.short}, {counted(comparison.moved_by(change), 'verdict')}"
 
-def _what(comparison: Comparison, change: RuleChange) -> Cell:
-    if change.is_same:
-        return Badge(word="same", role="quiet")
-    moved = comparison.moved_by(change)
-    return f"{change.short}, {counted(moved, 'verdict')}"
+    heads = _versions(comparison)
+    changes = comparison.rule_changes
+    return changes_section(changes, heads, branch=branch, told=told, in_text=False)
 
 
 def _names_section(label: str, names: tuple[Any, ...]) -> Section:

@@ -7,13 +7,14 @@ order, and the procedure's factory is tried once then; what a call does is in `b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from types import CoroutineType
 from typing import Any, Final
 
 from runbook_nb._arguments import secret_names
-from runbook_nb._dataclass import dataclass, fields, is_dataclass, replace
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed
+from runbook_nb._value import frozen
 from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError
@@ -35,7 +36,7 @@ WALK_FORMS: Final = ("json", "columns", "arrow")
 RunbookProcedure = Callable[[Any], Procedure]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RunbookRules(Immutable):
     """The stamp an answer carries: which rules judged, in which version.
 
@@ -49,7 +50,7 @@ class RunbookRules(Immutable):
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordingOptions(Immutable):
     """How the run's own recording is filed beside the walk.
 
@@ -65,7 +66,7 @@ class RecordingOptions(Immutable):
     max_bytes: int = DEFAULT_RECORDING_MAX_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WalkOptions(Immutable):
     """How the walk is filed.
 
@@ -85,7 +86,7 @@ class WalkOptions(Immutable):
     form: str = "json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Declaration(Immutable):
     """A checked runbook declaration."""
 

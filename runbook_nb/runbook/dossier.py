@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass, field
+from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, clip, did_you_mean, show, visible
+from runbook_nb._text import MISSING, clip, counted, did_you_mean, show, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 MAX_NAMESAKES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToldDecision(Immutable):
+@frozen(repr=False)
+class ToldDecision(Renderable, Immutable):
     """A decision of which only the words are carried, as when a rule is a function.
 
     Attributes
@@ -68,28 +70,21 @@ class ToldDecision(Immutable):
     @classmethod
     def of(cls, decision: Decision | ToldDecision) -> ToldDecision:
         """Take down the words of a decision."""
-        return cls(**{name: getattr(decision, name) for name in cls.__slots__})
+        return cls(**{one.name: getattr(decision, one.name) for one in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
         """Give the words as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def view(self, subject: str | None = None, place: str | None = None) -> Card:
         """Show the words, and that the conditions are not carried."""
-        closing = (
-            clip(visible(self.label), 80) if self.label else "",
-            place or "",
-            "the conditions are not carried",
-        )
-        return Card(
-            kind="Decision",
-            name=visible(subject or ""),
-            headline=self.sentence,
-            closing=tuple(text for text in closing if text),
-        )
+        said = clip(visible(self.label), 80) if self.label else ""
+        closing = tuple(text for text in (said, place, "the conditions are not carried") if text)
+        name = visible(subject or "")
+        return Card(kind="Decision", name=name, headline=self.sentence, closing=closing)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubjectFacts(Immutable):
     """What became of one subject.
 
@@ -119,7 +114,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 
@@ -180,6 +175,8 @@ class Dossier:
         Whether the rows are sorted by a declared rank.
     stamp : tuple of (str, str) or None
         Name and version of the declared rules.
+    telling : tuple of str
+        Why most subjects could not be judged, and what to do about it; empty where rules are fine.
     """
 
     def __init__(
@@ -199,7 +196,9 @@ class Dossier:
         subjects_total: int | None = None,
         collected: VerdictRows | None = None,
         items_of_rows: Mapping[str, Any] | None = None,
+        telling: Sequence[str] = (),
     ) -> None:
+        self.telling = tuple(telling)
         self.procedure = procedure
         self.sources = tuple(sources)
         self.structure = structure
@@ -218,6 +217,9 @@ class Dossier:
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
 
+    def __repr__(self) -> str:
+        return f"<Dossier of {visible(self.procedure)} · {counted(len(self.rows), 'row')}>"
+
     @classmethod
     def of_run(
         cls,
@@ -225,6 +227,7 @@ class Dossier:
         run: Run,
         groups: Sequence[FanOutGroup],
         rowset: Rowset | None,
+        telling: Sequence[str] = (),
     ) -> Dossier:
         """Make the dossier of a run that answered."""
         verdicts = declaration.verdicts
@@ -244,6 +247,7 @@ class Dossier:
             stamp=None if rules is None else (text(rules.name), text(rules.version)),
             run=run,
             collected=_collected(run, rowset),
+            telling=[text(words) for words in telling],
         )
 
     @property

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
@@ -63,8 +63,6 @@ class Envelope(Renderable, FrozenDict):
     _dossier: Dossier | None
     _run: Run | None
     _artifacts: Any
-    #: Why most subjects could not be judged, and what to do about it; empty where rules are fine.
-    _telling: tuple[str, ...] = ()
 
     @classmethod
     def live(
@@ -74,11 +72,10 @@ class Envelope(Renderable, FrozenDict):
         dossier: Dossier | None,
         run: Run | None,
         artifacts: Any,
-        telling: tuple[str, ...] = (),
     ) -> Envelope:
         """Make the envelope of a run that just ended."""
         made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
-        made.__dict__.update(_dossier=dossier, _run=run, _artifacts=artifacts, _telling=telling)
+        made.__dict__.update(_dossier=dossier, _run=run, _artifacts=artifacts)
         return made
 
     @classmethod
@@ -196,14 +193,6 @@ class Envelope(Renderable, FrozenDict):
         known = shown if self._dossier is None else self._dossier.rows
         # A dossier cut to a cap may know fewer rows than the wire shows.
         return VerdictTable(known if len(known) >= len(shown) else shown, total)
-
-    @property
-    def telling(self) -> tuple[str, ...]:
-        """Why most subjects could not be judged, and what to do; empty where rules are fine.
-
-        Only the live answer knows it apart from the other gaps of its ledger.
-        """
-        return self._telling
 
     @property
     def meanings(self) -> Mapping[str, str]:

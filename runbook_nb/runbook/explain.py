@@ -8,9 +8,9 @@ and compared values too. Nothing is matched by position, which would be a guess.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import MISSING_CELL, did_you_mean, show
 from runbook_nb._view import (
     VERDICT_ROLES,

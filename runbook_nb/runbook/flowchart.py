@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import encode, to_wire
 from runbook_nb._sync import is_awaitable
+from runbook_nb._value import frozen
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.kept import KeptRecords
@@ -25,7 +25,7 @@ from runbook_nb.tools import Tool, ToolContext, define_tool
 from runbook_nb.tools.dispatch import read_calls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Declaration(Immutable):
     """A checked declaration: whose runs are kept and watched, and how."""
 

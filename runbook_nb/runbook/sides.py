@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import visible
+from runbook_nb._text import counted, visible
 from runbook_nb.record.log import OK, FanOut
 from runbook_nb.record.slots import reason_of, served_subjects
 from runbook_nb.rules import Decision, RuleSet
@@ -159,6 +159,9 @@ class Side(Immutable):
         self.again = again
         self.complete = complete
         self._decision = decision
+
+    def __repr__(self) -> str:
+        return f"<Side {visible(self.title)} · {counted(len(self), 'subject')}>"
 
     def __len__(self) -> int:
         return len(self.numbers)

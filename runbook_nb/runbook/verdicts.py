@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, Final, NoReturn
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.columns import Columns, as_columns
@@ -58,7 +59,7 @@ _ESCAPED: Final = re.compile(r"[|\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 VerdictRow = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdicts(Immutable):
     """How a runbook's verdict rows are projected.
 
@@ -86,7 +87,7 @@ class Verdicts(Immutable):
     units: Mapping[str, str] = field(default_factory=FrozenDict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rowset(Immutable):
     """All the rows a procedure wrote that can be read, with what could not.
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import fields, is_dataclass, replace
 from runbook_nb._view import Card, Data
 from runbook_nb.record.redact import Redactor
 from runbook_nb.runbook import Envelope

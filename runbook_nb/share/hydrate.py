@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._json import canonical
 from runbook_nb._text import clip, counted, show, visible
+from runbook_nb._value import frozen
 from runbook_nb.errors import LoadError
 from runbook_nb.render.embed import MARK, read_embedded
 from runbook_nb.runbook import Envelope
@@ -27,7 +27,7 @@ MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LISTED: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Found:
     """A machine-readable form in a file.
 

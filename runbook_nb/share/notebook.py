@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._display import through
 from runbook_nb._view import Card, Data, Fact, Facts, Section
 from runbook_nb.render.html import render_html

@@ -11,12 +11,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import clip, counted, visible
+from runbook_nb._value import frozen
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.files import write_whole
@@ -38,7 +38,7 @@ class CellFailed(RunbookError):
     code = "cell_failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Refreshed:
     """What became of a document that was executed.
 

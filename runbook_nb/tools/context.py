@@ -7,11 +7,12 @@ never part of what a model is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._stop import Stop
+from runbook_nb._value import frozen
 from runbook_nb.artifacts import ArtifactScope, NoArtifacts
 from runbook_nb.errors import DefinitionError
 from runbook_nb.settings import settings
@@ -44,7 +45,7 @@ def checked_call_id(given: Any) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Session:
     """Whose calls these are. Artifacts filed in one session cannot be read in another.
 
@@ -92,7 +93,7 @@ def _hear_nothing(_: Any) -> None:
     """Take a fact nobody asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolContext:
     """The surroundings of one call.
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._json import to_wire
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, counted, did_you_mean
+from runbook_nb._value import frozen
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.chart.standing import standing
 from runbook_nb.coverage import Ledger, fold_declared, read_coverage_result
@@ -175,7 +176,7 @@ def _refuse_inner(name: Any, code: str, why: str, fix: str) -> NoReturn:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class InnerCallRecord:
     """One call a procedure made to another tool.
 
@@ -288,7 +289,7 @@ def stamp_carried(recorded: RecordedDispatch) -> Mapping[str, Any]:
     return next((stamp for stamp in stamps if stamp is not None), FrozenDict())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class EarlierCall:
     """A call made before a procedure paused: how it ended, what it gave, what that declared."""
 

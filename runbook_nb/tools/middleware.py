@@ -6,17 +6,18 @@ Tools layer. The first middleware is outermost; results pass back through the ch
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._stop import Stop
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError
 from runbook_nb.tools.context import Session
 from runbook_nb.tools.gates import settled
 from runbook_nb.tools.tool import Tool, as_arguments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolCall:
     """A top-level call as middleware sees it.
 

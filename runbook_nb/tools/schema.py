@@ -12,11 +12,12 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from types import MethodType, UnionType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from runbook_nb._dataclass import dataclass, field
 from runbook_nb._json import WireReport, to_wire
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError, Problem, ToolRefused
 from runbook_nb.tools.context import ToolContext
 
@@ -35,7 +36,7 @@ _WORDS: Final[dict[Any, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Signature:
     """What a signature says: the schema, where the context goes, how arguments become Python.
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, fields
 from types import FunctionType
 from typing import Any, Final, overload
 
 from runbook_nb._arguments import unchecked_keywords
-from runbook_nb._dataclass import dataclass, field, fields
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import is_awaitable, loop_at_hand, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
+from runbook_nb._value import frozen
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
 from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
 from runbook_nb.tools.context import ToolContext
@@ -43,7 +44,7 @@ from runbook_nb.tools.schema import Signature, read_signature, summary_of
 Body = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolSchema:
     """What a model is told of a tool."""
 
@@ -389,7 +390,7 @@ def _from_function(
     return define_tool(execute=body, **parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _FunctionBody:
     """Runs a function with named arguments in place of one mapping."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
 from runbook_nb._sync import run_sync

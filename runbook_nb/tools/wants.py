@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._text import MISSING, clip, counted, listed, visible
+from runbook_nb._value import frozen
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.errors import ArtifactError, Problem, ToolRefused
 
@@ -26,7 +26,7 @@ MAX_ROWS: Final = 200
 MAX_PAGES: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Fault:
     """Why one argument cannot be redeemed. ``reason`` is a published word."""
 

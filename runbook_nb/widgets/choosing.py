@@ -8,10 +8,12 @@ rows what happened within a cap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted
+from runbook_nb.chart.layout import rules_by_key
+from runbook_nb.chart.model import Chart
 from runbook_nb.errors import DefinitionError, RunbookError
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.record.run import Run
@@ -24,13 +26,15 @@ from runbook_nb.widgets.sources import Source
 from runbook_nb.widgets.told import ToldSource
 from runbook_nb.widgets.walked import WalkSource
 
+NOTHING_RAN: Final = "nothing has run"
+
 
 def source_of(shown: Any) -> Source:
     """Give the fullest record of what is to be explored.
 
     Parameters
     ----------
-    shown : Envelope, Run, Walk, FiledWalk or Structure
+    shown : Envelope, Run, Walk, FiledWalk, Chart or Structure
         Or anything with a ``walk`` over a log, or a ``structure``.
 
     Raises
@@ -46,14 +50,17 @@ def source_of(shown: Any) -> Source:
         return WalkSource(shown, "from its record")
     if isinstance(shown, FiledWalk):
         return _of_filed(shown, None, "", None)
+    if isinstance(shown, Chart):
+        rules = dict(rules_by_key(shown, ""))
+        return ToldSource(shown.name, NOTHING_RAN, structure=shown.structure, rules=rules)
     if isinstance(shown, Structure):
-        return ToldSource(shown.name, "nothing has run", structure=shown)
+        return ToldSource(shown.name, NOTHING_RAN, structure=shown)
     walk = getattr(shown, "walk", None)
     if isinstance(walk, Walk):
         return WalkSource(walk, "from its record", name=str(getattr(shown, "name", "")))
     structure = getattr(shown, "structure", None)
     if isinstance(structure, Structure):
-        return ToldSource(structure.name, "nothing has run", structure=structure)
+        return ToldSource(structure.name, NOTHING_RAN, structure=structure)
     raise DefinitionError(
         f"a {type(shown).__name__} has neither a walk nor a structure to explore",
         where="explore",

@@ -7,10 +7,11 @@ is applied in its place is the last form of it that could be used, if there was 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, replace
 from runbook_nb._text import nearest, visible
+from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError, RuleError
 from runbook_nb.rules import Default, Rule, RuleSet
 from runbook_nb.rules.keeping import check_version, next_version, versioned
@@ -27,7 +28,7 @@ KeyCheck = Callable[[str], "Wrong | None"]
 LimitCheck = Callable[[str, str, Any, Mapping[str, Any]], "Wrong | None"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Wrong:
     """Why a rule is not applied.
 
@@ -46,7 +47,7 @@ class Wrong:
     instead: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class DraftRule:
     """One rule of a draft.
 

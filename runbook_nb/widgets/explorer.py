@@ -171,6 +171,7 @@ class Explorer(Widget):
             "kind": kind,
             "start": start,
             "total": total,
+            "size": PAGE,
             "rows": [_row(row) for row in found],
         }
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from runbook_nb._arguments import resolved, secret_names, validate_arguments
-from runbook_nb._dataclass import dataclass
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING, clip, did_you_mean, listed, show
+from runbook_nb._value import frozen
 from runbook_nb.chart.inputs import served_problems
 from runbook_nb.errors import DefinitionError, Problem
 from runbook_nb.record.redact import Redact
@@ -30,7 +30,7 @@ MAX_CHOICE: Final = 80
 NOTHING: Final = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Field:
     """One input of a tool, as it is asked for.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import counted, visible
 from runbook_nb._view import Badge, Card, Cell, Column, Data, Prose, Section, Table, verdict_role
 from runbook_nb.runbook.comparing_card import (

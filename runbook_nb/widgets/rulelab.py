@@ -75,7 +75,7 @@ class RuleLab(Widget):
     >>> lab = RuleLab([{"host": "a", "days": 9}, {"host": "b", "days": 2}], rules, subject="host")
     >>> lab.set_limit(1, "days", "gt", 14)
     >>> print(lab)
-    RuleLab age v1 -> draft · 1 of 2 verdicts change (1 unchanged)
+    RuleLab age v1 -> draft · 1 of 2 verdicts changes (1 unchanged)
     >>> [flip.subject for flip in lab.comparison.flips()], lab.keep("v2").title
     (['a'], 'age v2')
     """

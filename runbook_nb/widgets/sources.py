@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass, field
+from runbook_nb._value import frozen
 from runbook_nb._view import Graph, Role
 from runbook_nb.record.moments import Around, Trail
 from runbook_nb.record.projection import WalkRow
@@ -17,7 +18,7 @@ from runbook_nb.widgets.subjects import Outcome, Page
 KINDS: Final = ("all", "decisions", "writes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Evidence:
     """The decision nearest to a row.
 
@@ -42,7 +43,7 @@ class Evidence:
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Seen:
     """One row with what is known around it.
 
@@ -75,7 +76,7 @@ class Seen:
     around: Around | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fan:
     """A fan-out whose subjects can be paged through."""
 

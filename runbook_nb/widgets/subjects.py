@@ -10,12 +10,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
-from runbook_nb._dataclass import dataclass
 from runbook_nb._text import show, visible
+from runbook_nb._value import frozen
 from runbook_nb._view import Role, verdict_role
 from runbook_nb.record.log import FAILED, NOT_REACHED, FanOut
 from runbook_nb.record.moments import Moments
@@ -24,6 +23,7 @@ from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.slots import decision_of, reason_of, served_subject, subject_reader
 from runbook_nb.record.spots import Spot, fan_of
 from runbook_nb.record.structure import Structure
+from runbook_nb.record.tallies import places_of
 
 #: Subjects given at once, and the most that one search looks at before it says how far it came.
 PAGE: Final = 50
@@ -37,7 +37,7 @@ _MISSED: Final[tuple[str, Role]] = ("not reached", "not_reached")
 _DONE: Final[tuple[str, Role]] = ("done", "completed")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Outcome:
     """What became of some subjects."""
 
@@ -46,7 +46,7 @@ class Outcome:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Found:
     """One subject on a page.
 
@@ -70,7 +70,7 @@ class Found:
     step: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """Some subjects.
 
@@ -138,6 +138,7 @@ class Subjects:
         self.around = around
         self.fan, self.prefix = branch
         self.roles = roles
+        self._last: tuple[str, Sequence[int]] | None = None
 
     @property
     def name(self) -> str:
@@ -184,18 +185,23 @@ class Subjects:
         return tuple(Outcome(word, role, counts[word, role]) for word, role in verdicts + others)
 
     def _with(self, word: str) -> Sequence[int]:
-        """Give the positions of those with an outcome, in order."""
-        held: list[Iterable[int]] = [
+        """Give the positions of those with an outcome, in order; those of the last are kept."""
+        if self._last is None or self._last[0] != word:
+            self._last = (word, self._places(word))
+        return self._last[1]
+
+    def _places(self, word: str) -> Sequence[int]:
+        held: list[Sequence[int]] = [
             places
             for (shape, status), places in self.fan.alike().items()
             if self._outcome(shape, status)[0] == word
         ]
         if word == _MISSED[0]:
-            numbers = self.fan.shape_numbers()
-            held.append(index for index, number in enumerate(numbers) if number < 0)
-        if len(held) == 1 and isinstance(held[0], Sequence):
+            held.append(places_of(self.fan.shape_numbers(), -1))
+        # What is in order piece by piece is sorted in one pass.
+        if len(held) == 1:
             return held[0]
-        return array("q", merge(*held))
+        return array("q", sorted([place for places in held for place in places]))
 
     # -- pages -----------------------------------------------------------------------------
 

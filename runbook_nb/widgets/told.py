@@ -6,7 +6,7 @@ What they do not carry is said, and never guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -38,6 +38,10 @@ class ToldSource(Source):
         Every subject's fate, with what was compared.
     rows : sequence of WalkRow or None
         The filed rows; without them each decision of the dossier is a row.
+    steps : int or None
+    lacking : str
+    rules : mapping or None
+        Decider key -> its rule set, for what stands beside the edges.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class ToldSource(Source):
         rows: Sequence[WalkRow] | None = None,
         steps: int | None = None,
         lacking: str = "",
+        rules: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.told = told
@@ -57,6 +62,7 @@ class ToldSource(Source):
         self.dossier = dossier
         self.steps = steps
         self.lacking = lacking
+        self._rules = rules
         self._facts = [] if dossier is None else list(dossier.subjects())
         self._decided = [facts for facts in self._facts if facts.decision is not None]
         self.roles = {} if structure is None else roles_of(structure)
@@ -188,11 +194,13 @@ class ToldSource(Source):
         """Draw the chart as it is to be seen at a row."""
         if self.structure is None:
             return None
-        rules: dict[str, Any] = {}
-        if self.dossier is not None and len(self.dossier.rule_sets) == 1:
+        rules = self._rules
+        if rules is None and self.dossier is not None:
             deciders = [node for node in self.structure.nodes if node.kind == "decider"]
-            rules = {node.key: self.dossier.rule_sets[0] for node in deciders[:1]}
-        return structure_graph(self.structure, rules if len(rules) == 1 else None)
+            judged = self.dossier.rule_sets
+            if len(deciders) == len(judged) == 1:  # else it is not carried which judged where
+                rules = {deciders[0].key: judged[0]}
+        return structure_graph(self.structure, rules)
 
     def row_of(self, step: int, key: str) -> int | None:
         """Find the row of a node of the chart."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from runbook_nb._dataclass import replace
 from runbook_nb._text import show, visible
 from runbook_nb._view import Graph
 from runbook_nb.errors import DefinitionError

@@ -6,14 +6,22 @@ a page that brings nothing but a language, a title and the report's stylesheet.
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 
 import states
 
 import runbook_nb as rb
 from runbook_nb.render.html import render_html
 from runbook_nb.share.report import report_html
+
+# One object of every class that shows itself stands beside the tests of drawing.
+sys.path.insert(0, str(Path(__file__).parents[1] / "render"))
+
+from displayables import SAMPLES, USUAL, shown_classes
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -101,7 +109,20 @@ def _filed():
     return box.artifacts, box.artifacts.get_sync(envelope["result"]["walk"]["ref"])
 
 
+#: Classes that are met in a state of their own below, or are drawn as what they stand for.
+MET = {
+    *("Chart", "Envelope", "Explanation", "Ledger", "Run", "RuleSet", "Structure", "Tool"),
+    *("Toolbox", "VerdictTable", "Walk", "InMemoryArtifacts", "Record", "Ticket", "Recording"),
+    *("Explorer", "RuleLab", "RunForm"),
+}
+OTHERS = {
+    f"shown_{name}": partial(SAMPLES[one], USUAL)
+    for name, one in sorted(shown_classes().items())
+    if name not in MET
+}
+
 CARDS = {
+    **OTHERS,
     **states.STATES,
     "run_absent": run_absent,
     "run_cancelled": run_cancelled,

@@ -387,3 +387,19 @@ def test_the_first_stage_may_be_of_any_kind():
     ):
         run = add(flow_chart("c")).build().run_sync()
         assert run.walk[0].runtime_stage_id == "f#0"
+
+
+# --- what a cell shows of a chart that is not finished ------------------------------------------
+
+
+def test_a_builder_says_how_far_it_is_and_what_makes_the_chart():
+    builder = flow_chart("c", nothing, id="a").add_function("B", nothing, id="b")
+    assert repr(builder) == "<FlowChartBuilder c · 2 stages; .build() makes the chart>"
+    assert repr(flow_chart("c\n")) == "<FlowChartBuilder c\\n · 0 stages; .build() makes the chart>"
+
+
+def test_branches_that_were_not_ended_say_how_to_go_on():
+    branches = flow_chart("c", nothing, id="a").add_decider("D", rules=RULES, id="d")
+    assert repr(branches) == "<BranchesBuilder D · 0 branches; .end() goes on with the chart>"
+    branches = branches.branch("big", nothing)
+    assert repr(branches) == "<BranchesBuilder D · 1 branch; .end() goes on with the chart>"

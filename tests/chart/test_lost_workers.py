@@ -88,6 +88,25 @@ def test_neighbours_that_both_kill_their_workers_are_both_lost():
     assert (words(run), lost(run)) == ({"ok": 9, "worker_lost": 3}, [0, 1, 11])
 
 
+@pytest.mark.parametrize(("broken", "expected"), [(3, {"ok": 6}), (4, {"engine_gone": 6})])
+def test_pools_that_break_before_they_take_work_are_replaced_a_few_times(
+    monkeypatch, broken, expected
+):
+    submit = ProcessPoolExecutor.submit
+    refused = []
+
+    def breaks(pool: Any, fn: Any, /, *args: Any) -> Any:
+        if len(refused) < broken:
+            refused.append(pool)
+            raise BrokenExecutor("not usable anymore")
+        return submit(pool, fn, *args)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", breaks)
+    run = fan(range(6), double).run_sync(engine="processes")
+    assert words(run) == expected
+    assert len(set(map(id, refused))) == broken  # each was another
+
+
 def test_an_engine_whose_workers_only_die_is_given_up():
     run = fan(range(200), die_at(*range(200))).run_sync(engine="processes")
     assert set(words(run)) <= {"worker_lost", "engine_gone"}

@@ -74,7 +74,7 @@ def test_the_first_answer_brings_in_only_what_draws_and_runs_it(of_the_first_ans
 def test_the_first_answer_leaves_what_is_dear_in_the_standard_library_alone(of_the_first_answer):
     dear = {"importlib.metadata", "importlib.resources", "urllib.request", "xml.sax"}
     dear |= {"tempfile", "shutil", "difflib", "csv", "uuid"}
-    dear |= {"asyncio", "concurrent", "dataclasses", "inspect", "logging", "traceback", "pathlib"}
+    dear |= {"asyncio", "concurrent", "logging", "traceback", "pathlib"}
     assert dear & of_the_first_answer == set()
 
 

@@ -27,7 +27,7 @@ def run_of(chart):
 def in_groups(run):
     """Give branch and read values of each decision, by group."""
     groups = []
-    for group in judgements_in(run.log):
+    for group in judgements_in(run.walk):
         groups.append((group.path.branch, len(group.path.codes), len(group.where)))
     return groups
 
@@ -46,7 +46,7 @@ def test_every_decision_is_in_one_group_in_either_form(rules, rows, cap):
 
 def test_groups_stand_in_the_order_of_their_first_decision():
     run = Case(AGE, [{"age": 1}, {"age": 9}, {"age": 2}], 9).judged().run_sync()
-    groups = list(judgements_in(run.log))
+    groups = list(judgements_in(run.walk))
     assert [group.path.branch for group in groups] == ["fresh", "old"]
     assert [list(group.where) for group in groups] == [[0, 2], [1]]
     assert [list(group.column(0)) for group in groups] == [[1, 2], [9]]
@@ -69,7 +69,7 @@ def test_decisions_of_fan_outs_within_fan_outs_are_counted_one_by_one():
         .build()
         .run_sync()
     )
-    assert sorted(group.path.branch for group in judgements_in(run.log)) == [
+    assert sorted(group.path.branch for group in judgements_in(run.walk)) == [
         *["fresh"] * 3,
         *["old"] * 3,
     ]
@@ -77,4 +77,4 @@ def test_decisions_of_fan_outs_within_fan_outs_are_counted_one_by_one():
 
 def test_a_run_without_decisions_has_no_group():
     run = rb.flow_chart("c", lambda s: s.set("n", 1), id="n").build().run_sync()
-    assert list(judgements_in(run.log)) == []
+    assert list(judgements_in(run.walk)) == []

@@ -402,3 +402,79 @@ def test_reads_and_writes_never_show_values(run):
     for row in run.walk:
         if row.type == "step":
             assert not any(digit in row.text for digit in "0123456789"), row.text
+
+
+# -- recordings and kept records, as they show themselves ---------------------------------------
+
+
+def test_a_recording_says_what_it_holds_and_that_it_can_be_read_back(run):
+    lines = str(run.recording()).splitlines()
+    assert lines[0] == repr(run.recording())[1:-1]
+    told = {line.strip().split("  ")[0]: line.split("  ")[-1].strip() for line in lines[1:]}
+    assert told["state at the end"] == f"{len(run.state)} keys"
+    assert told["what happened"] == f"{len(run.walk)} rows"
+    assert told["whole record"] == "carried, for rb.load_recording"
+    assert "hidden" not in told
+
+
+def test_a_recording_under_a_policy_says_that_something_is_hidden():
+    hidden = chart().run_sync(redact={"keys": ["n"]}).recording()
+    assert "what the policy of the run hides is not in it" in str(hidden)
+
+
+@pytest.mark.parametrize(
+    ("recorders", "said"),
+    [
+        ([], "not carried; walk and commits are what was published"),
+        ("odd", "not carried; walk and commits are what was published"),
+        ([3, {"id": "narrative", "data": None}], "not carried; walk"),
+        ([{"id": "runbook_nb", "data": {"missing": "too deep"}}], "not carried: too deep"),
+    ],
+)
+def test_a_recording_from_elsewhere_says_what_it_lacks(recorders, said):
+    from runbook_nb.record.recording import OWN_ID
+
+    if isinstance(recorders, list) and recorders and isinstance(recorders[0], dict):
+        recorders = [recorders[0] | {"id": OWN_ID}]
+    made = rb.Recording({"recorders": recorders, "commitLog": None}, [], {"name": "x"})
+    assert str(made).splitlines()[0] == "Recording x · 0 commits"
+    assert said in str(made)
+    assert made._repr_mimebundle_()[0]["text/html"]
+
+
+def test_kept_records_are_listed_with_how_each_run_ended_and_without_ids(run):
+    kept = KeptRecords()
+    kept.keep(run, tool="ages", call_id="call_secret", session_id="s")
+    with pytest.raises(ZeroDivisionError) as caught:
+        chart(last=lambda s: 1 / 0).run_sync()
+    kept.keep(caught.value.run, tool="sizes", call_id="b", session_id="s")
+    lines = str(kept).splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["ages", "ok"], ["sizes", "error"]]
+    assert "call_secret" not in str(kept)
+    assert "call_secret" not in kept._repr_mimebundle_()[0]["text/html"]
+
+
+def test_a_record_that_could_not_be_made_is_listed_with_the_reason(run, monkeypatch):
+    monkeypatch.setattr(run, "recording", lambda: 1 / 0)
+    kept = KeptRecords()
+    kept.keep(run, tool="ages", call_id="a", session_id="s")
+    assert "could not be made: ZeroDivisionError" in str(kept)
+
+
+def test_nothing_kept_is_said():
+    assert str(KeptRecords()).splitlines() == [
+        "KeptRecords · 0 records of at most 20",
+        "  no run was kept yet",
+    ]
+
+
+def test_a_recorded_run_is_called_what_its_card_calls_it(run):
+    read = rb.load_recording(run.recording().to_dict())
+    assert repr(read) == f"<{str(read).splitlines()[0]}>"
+    assert repr(read).startswith("<Recording c ")
+
+
+def test_a_page_of_a_walk_prints_as_it_is_shown(run):
+    page = run.walk.page(1, 2)
+    assert repr(page) == f"<Walk · rows 1 to 2 of {len(run.walk)} rows>"
+    assert list(page) == list(run.walk[1:3])

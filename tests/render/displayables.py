@@ -30,7 +30,9 @@ from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.rulebook import ServedRules
 from runbook_nb.render.flowchart import Flowchart
 from runbook_nb.rules.decision import Selection
+from runbook_nb.rules.revision import Revision
 from runbook_nb.runbook.comparing import Comparison
+from runbook_nb.runbook.dossier import ToldDecision
 from runbook_nb.runbook.envelope import Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
@@ -229,10 +231,12 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Rejudged: again,
     Selection: lambda word: rb.select({"days": 30, "known": True, "policy": word}, rules(word)),
     ServedRules: rule_set_served,
+    Revision: lambda word: rules(word).compare(rules(word, "v2", 14)),
     RuleLab: made_widget(lambda word: RuleLab(answer(word), rules(word, "v2", 14))),
     RunForm: made_widget(lambda word: RunForm(rb.Toolbox([tool(word)]), "ages")),
     Swept: lambda word: Swept.of(shelf(word).filed.meta, "capacity"),
     Ticket: lambda word: shelf(word).filed.meta,
+    ToldDecision: lambda word: ToldDecision.of(rb.decide({"days": 30, "known": True}, rules(word))),
     VerdictTable: lambda word: answer(word).verdicts,
     WholeLog: lambda word: run(word).commits.whole(),
     _Absence: lambda word: _Absence(rb.absent(word, checked=[rb.Item(word, why=word)]), "ages"),

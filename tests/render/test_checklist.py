@@ -12,6 +12,8 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
 
 import displayables
 import pytest
@@ -359,6 +361,34 @@ def test_every_public_class_without_a_view_is_data_or_an_error_or_a_form():
         and not getattr(one, "_is_protocol", False)
     }
     assert plain == set(RECORDS)
+
+
+def given_back():
+    """Give the classes that the reference tells of because public calls return them."""
+    path = Path(rb.__file__).parents[1] / "docs" / "_ext" / "generated.py"
+    told = {}
+    for module, name in re.findall(r'"(runbook_nb\.[\w.]+)\.(\w+)"', path.read_text("utf-8")):
+        told[name] = getattr(import_module(module), name)
+    return {name: one for name, one in told.items() if inspect.isclass(one)}
+
+
+def test_what_public_calls_give_back_has_a_line_of_its_own():
+    classes = given_back()
+    assert len(classes) > 20
+    for name, one in classes.items():
+        assert one.__repr__ is not object.__repr__, name
+    shown = {one for one in classes.values() if hasattr(one, "_repr_mimebundle_")}
+    assert shown <= set(SAMPLES)
+
+
+def test_what_says_how_it_looks_is_shown_so():
+    """A class with a view that no cell asks for would be met as its bare fields."""
+    for module in displayables.modules():
+        for name, one in vars(module).items():
+            if inspect.isclass(one) and one.__module__ == module.__name__ and "view" in vars(one):
+                if name == "_Shown" or getattr(one, "_is_protocol", False):
+                    continue  # stands in for a widget, whose bundle it makes; says what a view is
+                assert hasattr(one, "_repr_mimebundle_"), one
 
 
 @pytest.mark.parametrize("word", [USUAL, *HOSTILE])

@@ -142,6 +142,14 @@ def test_vscode_takes_the_card_where_a_form_for_machines_or_a_widget_comes_along
     assert picked(VSCODE, {WIDGET: {}, **forms}, installed={WIDGET}) == WIDGET
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_vscode_in_restricted_mode_falls_back_to_text_that_stands_alone(outputs, name):
+    """What can run is not rendered there; of our forms the text is left."""
+    plain = {kind: form for kind, form in outputs[name].items() if kind != HTML}
+    assert picked(VSCODE, plain) == TEXT
+    assert len(outputs[name][TEXT].split()) >= 3
+
+
 def test_vscode_is_themed_by_its_own_names_and_classes():
     css = theme.css()
     assert {"--vscode-editor-foreground", "--vscode-editor-background"} <= set(

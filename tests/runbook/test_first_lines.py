@@ -97,15 +97,23 @@ def test_what_a_source_did_not_check_does_not_stand_before_why_nothing_was_decid
     "copied",
     [
         lambda envelope: rb.Envelope.from_dict(json.loads(envelope.to_json(dossier=True))),
-        lambda envelope: rb.Envelope.from_dict(json.loads(envelope.to_json())),
         lambda envelope: pickle.loads(pickle.dumps(envelope)),  # noqa: S301 - made a moment ago
     ],
 )
-def test_a_copy_knows_no_kinds_and_still_tells_more_than_how_many_were_declined(copied):
-    copy = copied(judged({"disk_pc": {"gt": 90}}))
+def test_a_copy_with_its_dossier_says_the_same(copied):
+    envelope = judged({"disk_pc": {"gt": 90}})
+    assert str(copied(envelope)) == str(envelope)
+
+
+def test_a_copy_of_the_wire_knows_no_kinds_and_still_tells_more_than_how_many_were_declined():
+    copy = rb.Envelope.from_dict(json.loads(judged({"disk_pc": {"gt": 90}}).to_json()))
     assert lines(copy) == [
         "not checked: rule 1 of disk v1: not one of 50 subjects has disk_pc; and 1 more"
     ]
+
+
+def test_a_dossier_of_rules_that_work_is_written_as_it_was():
+    assert "telling" not in judged({"disk_pct": {"gt": 90}}).dossier.to_dict()
 
 
 def test_a_declined_row_alone_is_told_as_it_was():
@@ -118,7 +126,7 @@ def test_a_declined_row_alone_is_told_as_it_was():
 def test_a_rule_nobody_needed_to_read_is_not_the_reason():
     """Whose owner is nowhere recorded is decided by that: the key is noted, and nothing failed."""
     envelope = judged({"owned_by": {"missing": True}})
-    assert envelope.telling == ()
+    assert envelope.dossier.telling == ()
     assert lines(envelope) == [
         "not checked: rule 1 of disk v1: not one of 50 subjects has owned_by"
     ]
@@ -144,7 +152,7 @@ def test_a_secret_stays_out_of_the_first_lines():
         {"disk_pct": {"gt": "90-secret"}}, redact={"values": ["90-secret"], "keys": ["disk_pct"]}
     )
     assert "90-secret" not in str(envelope)
-    assert "90-secret" not in " ".join(envelope.telling)
+    assert "90-secret" not in " ".join(envelope.dossier.telling)
 
 
 # -- subjects with several rows -------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import runbook_nb as rb
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING
 from runbook_nb.coverage import absent, coverage
@@ -436,3 +437,17 @@ def test_a_hand_built_dispatch_is_as_good_as_ours():
     assert isinstance(Hand(), ToolDispatch)
     recorded = recording_dispatch(Hand(), "r")
     assert _call(recorded.tools, "anything", {"a": 1}) == {"a": 1}
+
+
+def test_the_doors_to_other_tools_print_without_an_address():
+    seen = []
+
+    async def look(ctx: rb.ToolContext):
+        seen.append(ctx.tools)
+
+    rb.Toolbox([rb.tool(look, name="look", description="Looks.")]).call_sync("look", {})
+    assert repr(seen[0]) == "<InnerDispatch to 1 tool>"
+    assert repr(rb.probe_dispatch("triage")) == "<stand-in for the tools of 'triage'>"
+    made = rb.recording_dispatch(rb.probe_dispatch("triage"), "triage")
+    assert repr(made.tools) == "<recording <stand-in for the tools of 'triage'>>"
+    assert " at 0x" not in repr(rb.recording_dispatch(None, "triage").tools)

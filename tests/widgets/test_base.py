@@ -143,6 +143,15 @@ def test_the_repr_names_no_address():
     assert repr(Counter()) == "<Counter things · 0 counted>"
 
 
+def test_a_long_line_is_broken_between_words_and_stays_one_where_it_is_printed(monkeypatch):
+    line = "Counter things · " + "counted and counted again, " * 9
+    monkeypatch.setattr(Counter, "line", lambda self: line.strip())
+    text = Counter()._repr_mimebundle_()[0][TEXT]
+    assert all(len(one) <= 100 for one in text.splitlines())
+    assert " ".join(text.splitlines()[:3]).startswith(line.strip())
+    assert "\n" not in repr(Counter())
+
+
 # -- messages -------------------------------------------------------------------------------------
 
 

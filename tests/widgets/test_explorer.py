@@ -418,11 +418,15 @@ def test_a_bare_copy_says_that_nothing_is_carried(three):
 
 
 def test_a_chart_is_explored_before_it_has_run():
-    explorer = explore(states.chart())
+    explorer = states.chart().explore()
     assert explorer.opening["about"] == "nothing has run"
     names = explorer.opening["at"]["picture"]["names"]
     assert "Protection posture" in names
     assert "not on the way" in asked(explorer, "node", node=1)["words"]
+    assert "age_days &gt; 7" in explorer.opening["at"]["picture"]["svg"].replace("\u00a0", " ")
+    bare = states.chart().structure.explore()
+    assert sorted(bare.opening["at"]["picture"]["names"]) == sorted(names)
+    assert bare.line() == "Explorer backup-protection-triage · nothing has run"
 
 
 @pytest.mark.parametrize("kind", kind_charts.KINDS)

@@ -69,7 +69,7 @@ const render = ({ model, el }) => {
   let at = null;
   let list = "all";
   let page = null;
-  let flow = { id: "", nodes: new Map(), edges: [], names: [] };
+  let flow = { id: "", nodes: new Map(), edges: [], names: [], note: "" };
 
   // -- parts --------------------------------------------------------------------------------
 
@@ -129,7 +129,9 @@ const render = ({ model, el }) => {
     { disabled: !totals.decisions });
   const transport = make("div", { class: "rbx-go" },
     make("span", { class: "rbw-joined" }, goes), following,
-    make("div", { class: "rbx-slide" }, slider, ticks), place);
+    make("div", { class: "rbx-slide" }, slider, ticks), place,
+    ticks.childElementCount < totals.decisions ? make("span", { class: "rbw-dim" },
+      `${told(ticks.childElementCount)} of ${told(totals.decisions)} decisions ticked`) : null);
 
   const state = make("div", { class: "rbx-state" });
 
@@ -159,6 +161,7 @@ const render = ({ model, el }) => {
         wanted = null;
         const answer = await ask(wish.what, { step: wish.step, flow: flow.id });
         if (answer) await show(answer, Boolean(wanted));
+        else if (at) placed(at.step);
       }
     } finally {
       busy = false;
@@ -168,6 +171,7 @@ const render = ({ model, el }) => {
   const show = async (answer, more = false) => {
     at = answer;
     if (answer.picture) draw(answer.flow, answer.picture);
+    remark(flow.note);
     light(answer.nodes);
     if (answer.step === null || answer.step === undefined) return;
     if (!more && model.get("step") !== answer.step) {
@@ -201,9 +205,9 @@ const render = ({ model, el }) => {
 
   let widest = 0;
   const draw = (id, picture) => {
-    note.textContent = picture.note;
-    note.hidden = !picture.note;
-    flow = { id, nodes: new Map(), edges: [], names: picture.names };
+    const { names, note } = picture;
+    const focus = canvas.contains(document.activeElement);
+    flow = { id, nodes: new Map(), edges: [], names, note, focus };
     canvas.replaceChildren();
     if (!picture.svg) return;
     const drawn = parsed(picture.svg);
@@ -236,6 +240,8 @@ const render = ({ model, el }) => {
         node.setAttribute("aria-current", "step");
         roam(number);
         reveal(canvas, node);
+        if (flow.focus) node.focus({ preventScroll: true });
+        flow.focus = false;
       } else node.removeAttribute("aria-current");
     }
     if (flow.nodes.size && ![...flow.nodes.values()].some((one) => one.tabIndex === 0)) {
@@ -247,6 +253,11 @@ const render = ({ model, el }) => {
       edge.classList.toggle("rbx-next", states[to] === "next" && Boolean(states[from]));
       edge.classList.toggle("rbx-later", states[to] === "later");
     }
+  };
+
+  const remark = (words) => {
+    note.textContent = words;
+    note.hidden = !words;
   };
 
   const roam = (number) => {
@@ -265,8 +276,7 @@ const render = ({ model, el }) => {
       await subjects.open(found.fan, flow.nodes.get(number));
     } else {
       say(found.words);
-      note.textContent = found.words;
-      note.hidden = false;
+      remark(found.words);
     }
   };
 
@@ -331,7 +341,7 @@ const render = ({ model, el }) => {
         mark(false);
         rows.scrollTop = start < found.start ? rows.scrollHeight : 0;
       })] : []));
-    const size = 50;
+    const { size } = found;
     turn(above, Math.max(found.start - size, 0),
       found.start ? `${told(Math.min(size, found.start))} rows before, of ${told(found.total)}` : "");
     turn(below, end, end < found.total
@@ -520,9 +530,11 @@ const render = ({ model, el }) => {
 
   const begin = act(async () => {
     if (opening.rows) listed(opening.rows);
+    // It may have been moved since the first view was made.
     const step = model.get("step");
-    if (opening.at) await show(opening.at);
-    if (total && (!opening.at || !opening.at.picture || opening.at.step !== step)) await go(step);
+    const first = opening.at;
+    if (first && (first.step === step || !total)) await show(first);
+    if (total && !(at && first.picture)) await go(step);
   });
   begin();
   // There is nothing to scroll before there is a size.

@@ -357,3 +357,19 @@ def test_the_walk_is_open_where_it_is_the_whole_card():
     flow = ENVELOPE.sections[-1].parts[0]
     assert " open>" in render_html(card_with(flow))
     assert not re.search(r"<details[^>]* open><summary[^>]*>Walk", render_html(ENVELOPE))
+
+
+def test_short_names_keep_to_one_line_and_long_ones_wrap_where_the_column_ends():
+    """A host's type may be wider than ours: a word must not break at its hyphen for that."""
+
+    def listing(term):
+        facts = Facts(label="Meanings", items=(Fact(term=term, detail="said"),), total=1)
+        html = render_html(card_with(facts))
+        (columns,) = re.findall(r"grid-template-columns:([^\"]+)\"><dt", html)
+        (term_style,) = re.findall(r'<dt style="([^"]+)"', html)
+        return columns, "white-space:nowrap" in term_style
+
+    tile = Badge(word="never-departed", role="a")
+    assert listing(tile) == ("minmax(136px,max-content) minmax(0,1fr)", True)
+    assert listing("stale") == ("minmax(132px,max-content) minmax(0,1fr)", True)
+    assert listing("a name of many words " * 4) == ("260px minmax(0,1fr)", False)

@@ -1,0 +1,361 @@
+"""The explorer in a real JupyterLab: by mouse and by keyboard, small walks and large, no kernel."""
+
+import json
+import re
+from pathlib import Path
+
+import lab_rules
+import pytest
+from lab_server import CURRENT, IDLE, OPEN, PATIENCE, RUN_ALL, dress
+from watched import of_theme
+
+HERE = Path(__file__).parent
+ROOT = ".jp-NotebookPanel .rbw-outer"
+WIDTH = 1120
+RESTART = f"async () => {{ await {CURRENT}.sessionContext.session.kernel.restart(); }}"
+SAVE = "async () => { await window.jupyterapp.commands.execute('docmanager:save'); }"
+FAULTS = "async (root) => (await axe.run(root)).violations.map((v) => [v.impact, v.id])"
+CELLS = f"() => {CURRENT}.content.model.cells.length"
+SETUP = f"""
+import sys
+sys.path.insert(0, {str(HERE)!r})
+import states
+import runbook_nb as rb
+rb.settings.static = False
+"""
+THREE = f"{SETUP}\nenvelope = states.envelope()\nenvelope"
+SHOW = "explorer = envelope.explore('cluster-b')\nexplorer"
+#: 5,000 subjects, whose walk has 60,009 rows.
+MANY = f"""{SETUP}
+rules = rb.RuleSet("age", "v1", [rb.Rule({{"days": {{"gt": 7}}}}, "old")], rb.Default("fresh"))
+rows = [{{"host": f"host-{{n:04}}", "days": n % 30}} for n in range(5_000)]
+envelope = rb.triage(rows, rules, subject="host", source="inventory")
+envelope.explore()
+"""
+#: One stage that writes 50,000 times.
+LONG = f"""{SETUP}
+def write(scope):
+    for number in range(50_000):
+        scope.append("list", number)
+
+chart = rb.flow_chart("long", write, id="write").add_function(
+    "End", lambda scope: scope.set("n", 1), id="end").build()
+chart.run_sync().explore()
+"""
+
+
+class Bench:
+    """An explorer on the desk, with what a person does to it."""
+
+    def __init__(self, desk):
+        self.desk = desk
+        self.page = desk.page
+        self.root = desk.page.locator(ROOT)
+
+    def at(self, step, total):
+        """Wait until a row is looked at, on all sides."""
+        place = self.root.locator(".rbx-place", has_text=f"row {step} of {total}")
+        place.wait_for()
+        number = self.root.locator("tr[aria-current] .rbx-num", has_text=re.compile(f"^{step}$"))
+        number.wait_for()
+        assert self.root.get_by_role("slider").input_value() == str(step)
+
+    def node(self, name):
+        return self.root.locator(f'[data-n][role=button][aria-label^="{name}"]')
+
+    def lit(self):
+        """Say what each node of the chart is to the row."""
+        labels = self.root.locator("[data-n]").evaluate_all(
+            "(all) => all.map((one) => one.getAttribute('aria-label'))"
+        )
+        return dict(label.rsplit(", ", 1) for label in labels)
+
+    def heard(self, words):
+        self.root.locator("[aria-live=polite]", has_text=words).wait_for(state="attached")
+
+    def shot(self, name):
+        self.desk.spread(WIDTH, 4_000)
+        self.desk.watched.shot(f"explorer_{name}")
+
+
+def opened(lab, desk, *cells, name="explore.ipynb"):
+    lab.put(name, lab_rules.notebook(*cells), trust=True)
+    page = desk.page
+    page.set_viewport_size({"width": WIDTH, "height": 1500})
+    page.evaluate(OPEN, [name, True])
+    page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
+    page.evaluate(RUN_ALL)
+    page.wait_for_selector(f"{ROOT} tr[aria-current]")
+    page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
+    return Bench(desk)
+
+
+@pytest.fixture
+def bench(lab, desk):
+    return opened(lab, desk, THREE, SHOW)
+
+
+def test_chart_rows_slider_and_state_are_one_selection(bench):
+    root = bench.root
+    bench.at(29, 51)
+    assert bench.lit() == {
+        "inventory": "done",
+        "Assess each subject": "done",
+        "load": "done",
+        "Protection posture": "current",
+        "declined": "not on this way",
+        "unprotected": "next",
+        "protected": "not on this way",
+        "Collect": "later",
+    }
+    proof = root.locator(".rbx-why").inner_text()
+    assert "decision 2 of 3, per-subject~1/posture#1" in proof
+    assert root.locator(".rbx-why .rbx-strong").first.inner_text().split() == [
+        *("rule", "2", "age_days", "30", ">", "7", "▲", "yes,", "unprotected")
+    ]
+    state = root.get_by_role("table", name="State of cluster-b")
+    assert state.get_by_role("row").last.inner_text().split() == [
+        *("verdict", "—", "unprotected", "added", "at", "row", "31")
+    ]
+    # the rows
+    root.locator("tr", has_text="Wrote age_days").nth(1).click()
+    bench.at(24, 51)
+    assert bench.lit()["load"] == "current"
+    # the chart
+    bench.node("unprotected, later").click()
+    bench.at(30, 51)
+    assert bench.lit()["unprotected"] == "current"
+    bench.node("protected, not on this way").click()
+    bench.heard("protected: not on the way")
+    # the transport
+    root.get_by_role("button", name="next decision").click()
+    bench.at(42, 51)
+    bench.heard("row 42 of 51 · Protection posture of cluster-c: declined by rule 1")
+    root.get_by_role("button", name="first row").click()
+    bench.at(0, 51)
+    root.get_by_role("button", name="next row").click()
+    bench.at(1, 51)
+    root.get_by_role("button", name="last row").click()
+    bench.at(50, 51)
+    root.get_by_role("slider").fill("15")
+    bench.at(15, 51)
+    assert root.get_by_role("slider").get_attribute("aria-valuetext").startswith("row 15 of 51")
+
+
+def test_subjects_are_searched_filtered_and_chosen(bench):
+    root = bench.root
+    root.locator(".rbx-pick button").click()
+    table = root.get_by_role("table", name="subjects")
+    table.get_by_text("cluster-c").wait_for()
+    assert table.get_by_role("row").count() == 4
+    root.get_by_role("button", name="1 declined").click()
+    table.get_by_text("cluster-a").wait_for(state="detached")
+    assert table.get_by_role("row").count() == 2
+    root.get_by_role("button", name="1 declined").click()
+    table.get_by_text("cluster-a").wait_for()
+    root.get_by_label("find a subject").fill("ER-A")
+    table.get_by_text("cluster-c").wait_for(state="detached")
+    root.get_by_text("1 found; looked at 3 of 3").last.wait_for()
+    table.get_by_role("button", name="cluster-a").click()
+    bench.at(15, 51)
+    assert bench.lit()["protected"] == "next"
+
+
+def test_everything_is_done_by_keyboard(bench):
+    page, root = bench.page, bench.root
+    cells = page.evaluate(CELLS)
+
+    def focused():
+        return page.evaluate("() => document.activeElement.getAttribute('aria-label')")
+
+    # along the edges of the chart
+    bench.node("Protection posture").focus()
+    page.keyboard.press("ArrowUp")
+    assert focused() == "load, done"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert focused() == "unprotected, next"
+    page.keyboard.press("ArrowLeft")
+    assert focused() == "declined, not on this way"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    bench.at(30, 51)
+    assert focused() == "unprotected, current"
+    ring = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+    assert ring != "none"
+    # a fan-out unfolds, and folds again
+    bench.node("Assess each subject").focus()
+    page.keyboard.press("Enter")
+    root.get_by_role("table", name="subjects").get_by_text("cluster-c").wait_for()
+    page.wait_for_function("() => document.activeElement.type === 'search'")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("() => document.activeElement.textContent") == "cluster-b"
+    page.keyboard.press("Escape")
+    assert focused().startswith("Assess each subject")
+    # the rows
+    root.locator("tr[aria-current] button").focus()
+    page.keyboard.press("ArrowDown")
+    bench.at(31, 51)
+    page.keyboard.press("PageUp")
+    bench.at(21, 51)
+    page.keyboard.press("End")
+    bench.at(50, 51)
+    page.keyboard.press("Home")
+    bench.at(0, 51)
+    assert page.evaluate("() => document.activeElement.closest('tr').ariaCurrent") == "true"
+    # the notebook's own keys are left alone
+    for key in ("a", "d", "d", "m"):
+        page.keyboard.press(key)
+    assert page.evaluate(CELLS) == cells
+    # the slider
+    root.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    bench.at(1, 51)
+    # every control can be reached, and shows that it is
+    seen = set()
+    root.get_by_role("button", name="All rows").focus()
+    for _ in range(16):
+        seen.add(
+            page.evaluate(
+                "() => { const one = document.activeElement;"
+                " return one.closest('.rbw-outer')"
+                " ? getComputedStyle(one).outlineStyle !== 'none' : null; }"
+            )
+        )
+        page.keyboard.press("Tab")
+    assert seen <= {True, None}
+    assert True in seen
+
+
+def test_python_moves_it_and_reads_where_it_is(lab, desk):
+    bench = opened(lab, desk, THREE, SHOW, "explorer.step = 42", name="moved.ipynb")
+    bench.at(42, 51)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_both_themes_can_be_read_by_everybody(bench, accessibility, theme):
+    dress(bench.page, theme)
+    try:
+        bench.at(29, 51)
+        bench.shot(theme)
+        assert of_theme(bench.desk.watched.shares(bench.root), theme)
+        assert bench.desk.watched.ask("faint", bench.root) == []
+        accessibility(bench.page, f"explorer, {theme}")
+        found = bench.root.evaluate(FAULTS)
+        assert not [one for one in found if one[0] in ("serious", "critical")], found
+        bench.root.locator(".rbx-pick button").click()
+        bench.root.get_by_role("table", name="subjects").get_by_text("cluster-c").wait_for()
+        bench.shot(f"subjects_{theme}")
+        found = bench.root.evaluate(FAULTS)
+        assert not [one for one in found if one[0] in ("serious", "critical")], found
+        bench.page.keyboard.press("Escape")
+        bench.page.set_viewport_size({"width": 620, "height": 2200})
+        assert bench.root.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        flow, side = (bench.root.locator(at).bounding_box() for at in (".rbx-flow", ".rbx-side"))
+        assert side["y"] >= flow["y"] + flow["height"] - 1
+        bench.desk.watched.shot(f"explorer_narrow_{theme}")
+    finally:
+        dress(bench.page, "light")
+
+
+def test_five_thousand_subjects_are_gone_through(lab, desk):
+    bench = opened(lab, desk, MANY, name="many.ipynb")
+    root = bench.root
+    assert "60\u2009009" in root.locator(".rbx-place").inner_text()
+    assert root.locator(".rbx-side tr").count() < 70  # a page, and no more
+    root.get_by_role("button", name="last row").click()
+    root.locator("tr[aria-current] .rbx-num", has_text="60\u2009008").wait_for()
+    root.get_by_role("button", name="Decisions").click()
+    root.locator(".rbx-num", has_text="59\u2009999").or_(
+        root.get_by_text("rows before, of 5\u2009000")
+    ).first.wait_for()
+    root.locator(".rbx-pick button").click()
+    table = root.get_by_role("table", name="subjects")
+    table.get_by_text("host-0049").wait_for()
+    root.get_by_text("1 to 50 of 5\u2009000").last.wait_for()
+    root.get_by_role("button", name="next", exact=True).click()
+    table.get_by_text("host-0099").wait_for()
+    root.get_by_label("find a subject").fill("4321")
+    table.get_by_role("button", name="host-4321").click()
+    root.get_by_role("table", name="State of host-4321").wait_for()
+    assert bench.lit()["fresh"] == "next"
+    bench.shot("five_thousand")
+
+
+def test_fifty_thousand_rows_are_gone_through(lab, desk):
+    bench = opened(lab, desk, LONG, name="long.ipynb")
+    root = bench.root
+    root.get_by_role("slider").fill("25000")
+    root.locator("tr[aria-current] .rbx-num", has_text="25\u2009000").wait_for()
+    state = root.get_by_role("table", name="State of long")
+    state.get_by_text("(25000 items)").wait_for()
+    root.get_by_role("button", name="next row").click()
+    state.get_by_text("(25001 items)").first.wait_for()
+    root.get_by_role("button", name="50 rows after, of 50\u2009003").click()
+    root.locator(".rbx-num", has_text="25\u2009050").first.wait_for()
+    bench.shot("fifty_thousand")
+
+
+def test_a_kernel_started_anew_is_said_and_what_is_shown_stays(bench):
+    bench.at(29, 51)
+    bench.page.evaluate(RESTART)
+    bench.page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
+    bench.root.get_by_role("button", name="next decision").click()
+    bench.root.get_by_text("the kernel has not answered yet").wait_for()
+    assert bench.root.get_by_role("table", name="State of cluster-b").is_visible()
+    bench.page.evaluate(RUN_ALL)
+    bench.page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
+    bench.root.get_by_text("the kernel has not answered yet").wait_for(state="hidden")
+    bench.at(29, 51)
+    bench.root.get_by_role("button", name="next decision").click()
+    bench.at(42, 51)
+
+
+@pytest.fixture
+def saved(lab, desk):
+    """Save the notebook after a run; give its text."""
+    opened(lab, desk, THREE, SHOW, name="saved.ipynb")
+    desk.page.evaluate(SAVE)
+    desk.clear()
+    return (lab.root / "saved.ipynb").read_text(encoding="utf-8")
+
+
+READABLE = ("3 subjects", "1 unprotected", "cluster-b", "age_days 30 > 7", "Not checked")
+
+
+@pytest.mark.parametrize("way", ["untrusted", "no kernel"])
+def test_a_saved_notebook_stays_readable(lab, desk, saved, way):
+    """The answer's own cell does in any case; the explorer's shows it again to a stranger."""
+    path = f"{way.replace(' ', '_')}/explore.ipynb"
+    lab.put(path, saved, trust=way == "no kernel")
+    desk.open(path, kernel=False)
+    outputs = desk.page.locator(".jp-NotebookPanel .jp-OutputArea")
+    words = [desk.watched.ask("words", outputs.nth(n)) for n in range(outputs.count())]
+    readable = [all(said in one for said in READABLE) for one in words]
+    assert readable[0], words
+    if way == "untrusted":
+        assert all(readable), words
+    desk.spread(900, 4_000)
+    desk.watched.shot(f"explorer_{way.replace(' ', '_')}")
+
+
+def test_nbconvert_shows_what_stands_for_it(need, tab, saved, tmp_path):
+    import importlib.util
+
+    need(importlib.util.find_spec("nbconvert"), "the package nbconvert")
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    without = dict.fromkeys(("require_js_url", "mathjax_url", "mermaid_js_url"), "")
+    notebook = nbformat.reads(saved, as_version=4)
+    assert "widgets" not in notebook.metadata
+    kinds = [set(out["data"]) for cell in json.loads(saved)["cells"] for out in cell["outputs"]]
+    assert kinds[-1] >= {"text/html", "text/plain"}
+    html, _ = HTMLExporter(**without).from_notebook_node(notebook)
+    page = tmp_path / "explore.html"
+    page.write_text(html, encoding="utf-8")
+    watched = tab(viewport={"width": 960, "height": 900})
+    watched.show(page)
+    words = watched.ask("words", watched.page.locator(".jp-OutputArea-output").last)
+    assert all(said in words for said in READABLE), words
