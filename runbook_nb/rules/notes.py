@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, NamedTuple
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import MISSING, did_you_mean, listed, visible
 from runbook_nb._value import frozen
-from runbook_nb.rules.fixes import fix_words
 from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.kinds import (
     ABSENT,
@@ -357,6 +356,8 @@ def _number(place: _Place) -> str:
 
 def _mismatch(place: _Place, one: _Seen, hide: Hider | None) -> tuple[str, str, str]:
     """Give the sentence, what to do about it, and the sentence in few words."""
+    from runbook_nb.rules.fixes import fix_words  # rarely needed
+
     hidden = hide is not None and hide.hides_key(one.key)
     held = sorted(one.kinds, key=one.kinds.__getitem__)[: MAX_KINDS + 1]
     needed = needed_words(one.op, one.threshold)

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
@@ -31,7 +32,7 @@ from runbook_nb.record.tallies import gathered, mapped
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.columns import Columns
 from runbook_nb.runbook.fans import FanOutGroup
-from runbook_nb.runbook.names import NameIndex
+from runbook_nb.runbook.names import NameIndex, row_hint
 from runbook_nb.runbook.row_kinds import KindOfRows, column_of
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
@@ -386,8 +387,7 @@ class Dossier:
         Raises
         ------
         NotCarried
-            This copy does not hold it; as `SubjectNotFound` where no subject, or several, have
-            that name.
+            This copy does not hold it; `SubjectNotFound` where none or several have that name.
         """
         found = narrowed([self._at(place) for place in self._name_index.places(subject)])
         if len(found) == 1:
@@ -524,12 +524,8 @@ class Dossier:
                 f"{self.subjects_total} subjects",
                 fix="ask the live envelope, or an export with more of its dossier",
             )
-        known: list[str] = []
-        for facts in self.subjects():
-            if facts.subject is not None:
-                known.append(show(facts.subject))
-            if len(known) == 1000:
-                break
+        names = (show(facts.subject) for facts in self.subjects() if facts.subject is not None)
+        known = list(islice(names, 1000))
         return SubjectNotFound(
             f"no subject is called {show(subject)}",
             code="unknown_subject",
@@ -571,19 +567,6 @@ def _collected(run: Run, rowset: Rowset | None) -> VerdictRows | None:
         return None
     # A policy may have had each row served; they stand in the same order.
     return written if len(rowset.rows.source) == len(written) else None
-
-
-def row_hint(subject: Any, rows: int) -> str | None:
-    """Say how a row is named by its number, to somebody who gave one where a name belongs.
-
-    Examples
-    --------
-    >>> row_hint(3, 50), row_hint(50, 50), row_hint("3", 50)
-    ("for the row of that number, counted from 0, write row=3", None, None)
-    """
-    if type(subject) is not int or not 0 <= subject < rows:
-        return None
-    return f"for the row of that number, counted from 0, write row={subject}"
 
 
 def narrowed(

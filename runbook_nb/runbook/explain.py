@@ -26,9 +26,9 @@ from runbook_nb._view import (
     verdict_role,
 )
 from runbook_nb.errors import NotCarried, SubjectNotFound
-from runbook_nb.runbook.dossier import SubjectFacts, narrowed, row_hint
+from runbook_nb.runbook.dossier import SubjectFacts, narrowed
 from runbook_nb.runbook.envelope import Envelope, Explanation
-from runbook_nb.runbook.names import name_key
+from runbook_nb.runbook.names import name_key, row_hint
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
-from runbook_nb.rules.held import CategoryColumn, Held
-from runbook_nb.rules.vectors import numbers_of
+from runbook_nb.rules.held import CategoryColumn, Held, Vector
 
 #: Exact types of values that JSON carries in some form, whatever the value; of ints see below.
 CARRIED: Final[frozenset[type]] = frozenset(
@@ -207,7 +206,7 @@ def is_carried(column: Sequence[Any]) -> bool:
     if isinstance(column, Held):
         vector, arrow = column.vector(), column.arrow()
         if vector is not None:
-            return vector.data.dtype.kind in "biuf" or numbers_of(vector) is not None
+            return vector.data.dtype.kind in "biuf" or _can_be_held(vector)
         if arrow is not None and (str(arrow.type) in _ARROW or _are_times(arrow)):
             return True
     types = getattr(column, "classes", None) or set(map(type, column))
@@ -223,7 +222,14 @@ def _are_times(arrow: Any) -> bool:
     from runbook_nb.rules.arrows import vector_of
 
     vector = vector_of(arrow)
-    return vector is not None and numbers_of(vector) is not None
+    return vector is not None and _can_be_held(vector)
+
+
+def _can_be_held(vector: Vector) -> bool:
+    """Say whether Python has a value for each of an array's times."""
+    from runbook_nb.rules.vectors import numbers_of
+
+    return numbers_of(vector) is not None
 
 
 def _are_short(column: Sequence[Any], types: Collection[type]) -> bool:
