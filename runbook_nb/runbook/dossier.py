@@ -231,8 +231,7 @@ class Dossier:
         telling: Sequence[str] = (),
     ) -> Dossier:
         """Make the dossier of a run that answered."""
-        verdicts = declaration.verdicts
-        rules = declaration.rules
+        verdicts, rules = declaration.verdicts, declaration.rules
         judged, text = run.raw_rule_sets(), run.redactor.text
         return cls(
             procedure=run.name,
