@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 
 from runbook_nb._text import nearest, visible
@@ -234,11 +235,26 @@ class Draft:
         self.default = made
 
     def add(self, when: Mapping[str, Any], then: str, label: str | None = None) -> int:
-        """Add a rule behind the others; give its number."""
-        self.rules.append(DraftRule(self._next, Rule(when, then, label), None))
+        """Add a rule behind the others; give its number.
+
+        Its keys have the units they have in rules that are there.
+        """
+        rule = Rule(when, then, label)
+        self.rules.append(DraftRule(self._next, replace(rule, unit=self._units_of(rule)), None))
         self._next += 1
         self._type(len(self.rules) - 1, self.rules[-1].rule)
         return len(self.rules)
+
+    def _units_of(self, rule: Rule) -> str | dict[str, str] | None:
+        keys, found = keys_of(rule), dict[str, str]()
+        for key, each in product(keys, self.rules):
+            own = keys_of(each.rule)
+            # A text is the unit of all keys of its rule; which it is meant for is known of one.
+            if key in own and (len(own) == 1 or isinstance(each.rule.unit, Mapping)):
+                unit = each.rule.unit_of(key)
+                if unit is not None:
+                    found.setdefault(key, unit)
+        return found.get(keys[0]) if len(keys) == 1 else found or None
 
     def remove(self, rule: int) -> None:
         """Take a rule out."""
@@ -330,6 +346,17 @@ class Draft:
         return None
 
 
+def keys_of(rule: Rule) -> list[str]:
+    """Give the keys a rule reads; none where it is a function.
+
+    Examples
+    --------
+    >>> keys_of(Rule({"days": {"gt": 7}, "tier": {"eq": 1}}, "old"))
+    ['days', 'tier']
+    """
+    return list(rule.when) if isinstance(rule.when, Mapping) else []
+
+
 def _said(problem: Any) -> str:
     return f"{problem.message}; {problem.fix}" if problem.fix else str(problem.message)
 
@@ -354,4 +381,4 @@ def fitted(old: str, new: str, limit: Any) -> Any:
     return (many[0] if many else "") if old in ("in", "not_in", "between") else limit
 
 
-__all__ = ["DRAFT", "Draft", "DraftRule", "Wrong", "fitted"]
+__all__ = ["DRAFT", "Draft", "DraftRule", "Wrong", "fitted", "keys_of"]

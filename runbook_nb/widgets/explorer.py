@@ -76,6 +76,9 @@ class Explorer(Widget):
         source = self.source
         if subject is not None:
             return source.find(subject)
+        last = source.total() - 1
+        if last >= 0 and source.rows("all", last, 1)[0].type == "error":
+            return last  # the run ended there, without an answer
         return source.rows("decisions", 0, 1)[0].step if source.total("decisions") else 0
 
     @traitlets.validate("step")

@@ -34,7 +34,7 @@ from runbook_nb.runbook.sides import Side, side_of_again
 from runbook_nb.runbook.triage import index_fix
 from runbook_nb.widgets import labtold
 from runbook_nb.widgets.base import Widget, asked
-from runbook_nb.widgets.drafts import DRAFT, Draft, Wrong
+from runbook_nb.widgets.drafts import DRAFT, Draft, Wrong, keys_of
 
 #: The keys a message may change, with the method that does.
 _EDITS: Final = {
@@ -386,7 +386,7 @@ class RuleLab(Widget):
                 fix="ask for python, yaml or json",
             )
         draft = self._draft
-        hidden = [key for each in draft.rules for key in _keys(each.rule) if self.hides(key)]
+        hidden = [key for each in draft.rules for key in keys_of(each.rule) if self.hides(key)]
         if hidden:
             raise RuleError(
                 f"the limit of {visible(hidden[0])} is hidden by a policy",
@@ -462,10 +462,6 @@ class RuleLab(Widget):
     def limit(self) -> Limit | None:
         """The limit the histogram and the rows on the edge are about; None when there is none."""
         return labtold.limit_looked_at(self)
-
-
-def _keys(rule: Any) -> list[str]:
-    return list(rule.when) if isinstance(rule.when, Mapping) else []
 
 
 __all__ = ["DRAFT", "RuleLab"]

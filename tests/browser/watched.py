@@ -94,6 +94,11 @@ class Watched:
         SHOTS.mkdir(exist_ok=True)
         self.page.screenshot(path=SHOTS / f"{name}.png", **options)
 
+    def shot_of(self, target, name):
+        """Take a picture of a part for people to look at."""
+        SHOTS.mkdir(exist_ok=True)
+        target.screenshot(path=SHOTS / f"{name}.png")
+
 
 def of_theme(shares, theme):
     """Whether a picture of white or black ground is the one for a theme."""

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -157,6 +158,76 @@ def test_the_answers_can_be_read_back_out_of_the_files():
     assert first.why("cluster-b").sentence.endswith("age_days 30 > 7 days")
     certificates = Envelope.from_notebook(FOLDER / "01_certificates.ipynb", which=0)
     assert certificates.verdicts.counts() == {"watch": 5, "note": 3, "keep": 109}
+
+
+# --- the stories of an author and of a reviewer -----------------------------------------------
+
+
+#: A file is read where large ones are not shown.
+MAX_STORY = 300_000
+STORIES = ("04_iterate_rules", "05_explore")
+story = pytest.mark.parametrize("name", STORIES)
+
+
+def cards(name, begins):
+    """Give the HTML cards of a notebook whose text begins so, as words."""
+    return [
+        " ".join(re.sub(r"<style>.*?</style>|<[^>]*>", " ", output.data["text/html"]).split())
+        for output in outputs(FOLDER / f"{name}.ipynb")
+        if output.get("data", {}).get("text/plain", "").startswith(begins)
+    ]
+
+
+@each
+def test_no_file_holds_a_widget_or_its_state(path):
+    document = read(path)
+    assert "widgets" not in document.metadata
+    assert "model_id" not in path.read_text(encoding="utf-8")
+
+
+@story
+def test_a_story_is_small_enough_to_be_previewed(name):
+    assert len((FOLDER / f"{name}.ipynb").read_bytes()) <= MAX_STORY
+
+
+@story
+def test_a_story_ends_with_an_exercise_whose_answer_is_asserted(name):
+    *_, exercise, words, answer = read(FOLDER / f"{name}.ipynb").cells
+    assert exercise.source.startswith("## Your turn\n")
+    assert words.source.startswith("### An answer\n")
+    assert answer.cell_type == "code"
+    assert re.search(r"^assert ", answer.source, re.MULTILINE)
+
+
+@story
+def test_a_cell_of_a_story_has_one_idea_and_words_before_it(name):
+    cells = read(FOLDER / f"{name}.ipynb").cells
+    assert cells[1].cell_type == "code"
+    assert sum(a.cell_type == b.cell_type == "code" for a, b in pairwise(cells)) <= len(cells) // 8
+    assert all(len(cell.source) <= 700 for cell in cells if cell.cell_type == "markdown")
+
+
+def test_without_a_kernel_the_lab_shows_what_changes_and_why():
+    (card,) = cards("04_iterate_rules", "RuleLab")
+    for said in (
+        "1 verdict changes",
+        "LGA 2013-12-10",
+        "rule 1 limit raised, 25 -&gt; 26",
+        "On the edge",
+    ):
+        assert said in card, card
+
+
+def test_without_a_kernel_an_explorer_shows_verdicts_ledger_and_walk():
+    (card,) = cards("05_explore", "Explorer")
+    for said in ("117 subjects", "certifi 2026.10.19, 117 certificates", "Walk"):
+        assert said in card, card
+
+
+def test_without_a_kernel_a_form_shows_its_fields_and_its_answer():
+    (card,) = cards("05_explore", "RunForm")
+    for said in ("as_of", "2026-11-29", "D-TRUST Root Class 3 CA 2 2009"):
+        assert said in card, card
 
 
 # --- running them again ------------------------------------------------------------------------

@@ -104,6 +104,17 @@ def test_rules_are_moved_added_and_removed():
     assert one.applied.rules == (OLD, FLAG, TIER)
 
 
+def test_an_added_rule_has_the_units_its_keys_have_in_others():
+    both = Rule({"size": {"gt": 1}, "kind": {"eq": "x"}}, "big", unit="GB")
+    one = draft(OLD, both, Rule(lambda row: True, "old"))
+    assert one.rules[one.add({"days": {"gt": 30}}, "old") - 1].rule.unit == "days"
+    # Of two keys the unit is not known to be this one's.
+    assert one.rules[one.add({"size": {"gt": 9}}, "big") - 1].rule.unit is None
+    added = one.add({"days": {"gt": 30}, "size": {"gt": 9}}, "old")
+    assert one.rules[added - 1].rule.unit == {"days": "days"}
+    assert one.rules[one.add({"tier": {"eq": "a"}}, "vip") - 1].rule.unit is None
+
+
 def test_the_last_rule_stays():
     one = draft(OLD)
     with pytest.raises(DefinitionError, match="cannot be removed"):

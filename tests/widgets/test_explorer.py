@@ -115,6 +115,18 @@ def test_it_begins_at_the_first_decision_or_at_that_of_a_subject(three):
         three.explore("nobody")
 
 
+def test_it_begins_where_a_run_ended_that_gave_no_answer(three):
+    def fail(scope):
+        raise ConnectionError("503")
+
+    chart = rb.flow_chart("asking", lambda scope: scope.set("n", 1), id="begin")
+    with pytest.raises(ConnectionError) as caught:
+        chart.add_function("Ask", fail, id="ask").build().run_sync()
+    explorer = caught.value.run.explore()
+    assert explorer.line() == "Explorer asking · row 3 of 4 · Failed: ConnectionError: 503"
+    assert explorer.opening["at"]["step"] == 3
+
+
 def test_a_step_is_a_row_there_is(explorer):
     explorer.step = 50
     for step in (-1, 51):

@@ -370,8 +370,8 @@ const render = ({ model, el }) => {
       made.append(line(old, "rbwl-axis", "2 3"));
       const roomy = Math.abs(x(old.at) - x(now.at)) > 60;
       const outward = roomy ? right(old) : !first;
-      made.append(words(`${lab.before}: ${old.text}`, x(old.at) + (outward ? 6 : -6), 13,
-        outward ? "start" : "end"));
+      made.append(words(`${lab.before}: ${old.text}`, x(old.at) + (outward ? 6 : -6),
+        roomy || right(now) ? 13 : 28, outward ? "start" : "end"));
       const [a, b] = [x(old.at), x(now.at)].sort((one, other) => one - other);
       if (spread.between) {
         made.append(draw("path", { class: "rbwl-axis", "stroke-width": 1, d: `M${a + 2} 58V50H${b - 2}V58`, fill: "none" }));
