@@ -110,10 +110,21 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
     >>> did_you_mean("ge", ["gt", "gte", "lt"])
     "did you mean 'gte'?"
     """
+    near = meant(word, choices)
+    return f"did you mean {near!r}?" if near else None
+
+
+def meant(word: str, choices: Iterable[str]) -> str | None:
+    """Find the choice a word stands for that is misspelt, cut short or lacks letters, or None.
+
+    Examples
+    --------
+    >>> meant("ge", ["gt", "gte", "lt"]), meant("full", ["ful", "ok"])
+    ('gte', 'ful')
+    """
     options = sorted(choices)
     near = next((o for o in options if o.startswith(word) and len(word) > 1), None)
-    near = near or nearest(word, options) or _subsequence(word, options)
-    return f"did you mean {near!r}?" if near else None
+    return near or nearest(word, options) or _subsequence(word, options)
 
 
 def _subsequence(word: str, options: Sequence[str]) -> str | None:

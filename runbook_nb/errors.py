@@ -246,15 +246,6 @@ class PathError(RunbookError, LookupError):
     code = "no_such_path"
 
 
-class SubjectNotFound(RunbookError, LookupError):
-    """No branch, or more than one, belongs to the subject asked for."""
-
-    code = "subject_not_found"
-
-    def __init__(self, message: str = "", fix: str | None = None, **more: Any) -> None:
-        super().__init__(message, fix=fix, **more)
-
-
 class MissingKey(ChartError, KeyError):
     """A stage read a state key that nobody wrote."""
 
@@ -271,6 +262,21 @@ class NotCarried(RunbookError, LookupError):
     """Something was asked for that this copy of an answer does not hold."""
 
     code = "not_carried"
+
+
+class SubjectNotFound(NotCarried):
+    """No row or branch, or more than one, belongs to the subject asked for."""
+
+    code = "subject_not_found"
+
+    def __init__(self, message: str = "", fix: str | None = None, **more: Any) -> None:
+        super().__init__(message, fix=fix, **more)
+
+
+class NoSuchPart(RunbookError, KeyError):
+    """A part was asked for that an answer does not have under that name."""
+
+    code = "no_such_part"
 
 
 class DocumentError(RunbookError, ValueError):

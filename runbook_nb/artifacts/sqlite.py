@@ -289,6 +289,9 @@ class _SqliteShelf:
 
     def __init__(self, database: sqlite3.Connection, scope: ArtifactScope) -> None:
         self._ask = database.execute
+        self._ask_each = database.executemany
+        #: Rows of artifacts to be written, by reference: they are all written before any is read.
+        self._coming: dict[str, tuple[Any, ...]] = {}
         self._scope = scope
         self.packed: tuple[int, bytes] | None = None
         found = self._ask(
@@ -309,9 +312,12 @@ class _SqliteShelf:
         return self._rows(_BY_USE)
 
     def find(self, ref: str) -> Row | None:
+        if ref in self._coming:
+            self._write()
         return next(self._rows(_FIND, ref), None)
 
     def payload(self, ref: str) -> bytes:
+        self._write()
         found = self._ask(
             "SELECT artifact.bytes, packing, body FROM artifact "
             "LEFT JOIN payload ON payload.id = artifact.payload WHERE scope = ? AND ref = ?",
@@ -321,6 +327,7 @@ class _SqliteShelf:
 
     def use(self, ref: str) -> None:
         self._uses, self._changed = self._uses + 1, True
+        self._write()
         self._ask(
             "UPDATE artifact SET used = ? WHERE scope = ? AND ref = ?", (self._uses, self._id, ref)
         )
@@ -339,20 +346,34 @@ class _SqliteShelf:
         expires = None if ticket.expires_at is None else min(ticket.expires_at, _LARGEST)
         self._uses, self._changed = self._uses + 1, True
         self._held, self._bytes = self._held + 1, self._bytes + ticket.bytes
-        (held_as,) = self._ask(
+        key = _key(ticket)
+        made = self._ask(
             "INSERT INTO payload (digest, holders, packing, body) VALUES (?, 1, ?, ?) "
-            "ON CONFLICT (digest) DO UPDATE SET holders = holders + 1 RETURNING id",
-            (_key(ticket), packing, body),
-        ).fetchone()
-        self._ask(
-            "INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(self._id, ticket.ref, self._uses, ticket.created_at, expires, ticket.kind),
-                *(ticket.bytes, row.form, held_as, write_ticket(ticket)),
-            ),
+            "ON CONFLICT (digest) DO NOTHING",  # what returns columns copies the body first
+            (key, packing, body),
+        )
+        held_as = made.lastrowid
+        if not made.rowcount:
+            (held_as,) = self._ask(
+                "UPDATE payload SET holders = holders + 1 WHERE digest = ? RETURNING id", (key,)
+            ).fetchone()
+        self._coming[ticket.ref] = (
+            *(self._id, ticket.ref, self._uses, ticket.created_at, expires, ticket.kind),
+            *(ticket.bytes, row.form, held_as, write_ticket(ticket)),
         )
 
+    def _write(self) -> None:
+        """Write the rows that are coming, in the order in which they stand in the file.
+
+        Between payloads they would fall on pages that left memory meanwhile.
+        """
+        if self._coming:
+            coming = [self._coming[ref] for ref in sorted(self._coming)]
+            self._coming.clear()
+            self._ask_each("INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", coming)
+
     def remove(self, ref: str) -> None:
+        self._write()
         size, held_as = self._ask(
             "DELETE FROM artifact WHERE scope = ? AND ref = ? RETURNING bytes, payload",
             (self._id, ref),
@@ -365,6 +386,7 @@ class _SqliteShelf:
         if self._swept_at == now:  # they were told of, and what came since has yet to expire
             return ()
         self._swept_at = now
+        self._write()
         found = self._ask(_EXPIRED, (self._id, now)).fetchall()
         found.sort(key=lambda row: row[3])
         return [read_ticket(ref, text) for ref, _, text, _ in found]
@@ -386,11 +408,14 @@ class _SqliteShelf:
         return [row.ticket for row in rows]
 
     def _rows(self, question: str, *values: Any) -> Iterator[Row]:
+        if question is not _FIND:
+            self._write()
         found = self._ask(question, (self._id, *values))
         return (Row(read_ticket(ref, text), form_of(form)) for ref, form, text in found)
 
     def settle(self) -> None:
         """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
+        self._write()
         if not self._changed or self._id is None:
             return
         if self._held:

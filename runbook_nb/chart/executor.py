@@ -36,13 +36,11 @@ from runbook_nb.chart.mounts import enter, leave
 from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, plan_chart
 from runbook_nb.chart.progress import begin
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
-from runbook_nb.chart.retry import run_again
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
 from runbook_nb.chart.straight import Begun
 from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
-from runbook_nb.record.checkpoint import Resumed, read_checkpoint, structure_digest
 from runbook_nb.record.log import Code, Log, StageRef, Track
 from runbook_nb.record.places import Place, runtime_id
 from runbook_nb.record.redact import as_redact, joined_policies
@@ -53,6 +51,7 @@ from runbook_nb.record.structure import Structure
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
     from runbook_nb.chart.engines import Engine
+    from runbook_nb.record.checkpoint import Resumed
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
 
@@ -73,6 +72,8 @@ async def execute(
 async def go_on(chart: Chart, checkpoint: Mapping[str, Any], answer: Any, **options: Any) -> Run:
     """Go on with a paused run and give it; see `Chart.resume`."""
     execution = Execution(chart, **options)
+    from runbook_nb.record.checkpoint import read_checkpoint
+
     resumed = read_checkpoint(checkpoint, chart.structure, chart.name, _rules_in(chart))
     execution.resume_from(resumed, freeze(answer, "answer"))
     return await _ended(execution)
@@ -244,6 +245,8 @@ class Execution(Watch):
         told = error is not None and not isinstance(error, InterruptSignal)
         resumable, structure = None, self._structure()
         if isinstance(error, InterruptSignal):
+            from runbook_nb.record.checkpoint import Resumed, structure_digest
+
             resumable = Resumed(
                 self.log,
                 self.args,
@@ -475,6 +478,8 @@ class Execution(Watch):
                 scope = self.scope(plan, frame)
                 value = yield from self.once(plan, fn, scope)
             else:
+                from runbook_nb.chart.retry import run_again
+
                 scope, value = yield from run_again(self, plan, plan.stage.retry, fn, frame)
         except BaseException as error:
             told = error

@@ -6,10 +6,10 @@ Chart layer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from runbook_nb._text import did_you_mean, listed
+from runbook_nb._text import did_you_mean, listed, meant
 from runbook_nb.chart.model import (
     MAX_NESTING,
     Branch,
@@ -395,8 +395,16 @@ def _check_targets(
             yield Problem(
                 message=f"{whose} routes to {target!r}, which is no branch of this {word}",
                 where=where,
-                fix=did_you_mean(target, routes) or f'add .branch("{target}", …)',
+                fix=_branch_fix(target, routes, branches),
             )
+
+
+def _branch_fix(target: str, routes: set[str], branches: Iterable[str]) -> str:
+    """Say how a rule and a chart come together; which of the two is misspelt nobody here knows."""
+    near = meant(target, routes.difference(branches))
+    if near is not None:
+        return f"the chart's branch is {near!r}: make them the same"
+    return did_you_mean(target, routes) or f'add .branch("{target}", …)'
 
 
 def _check_fan_out(stage: FanOutStage) -> Iterator[Problem]:

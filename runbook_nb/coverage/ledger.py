@@ -27,6 +27,18 @@ _SECTIONS: Final[tuple[tuple[_Style, str], ...]] = (
 _REMARK_LENGTH: Final = 70
 
 
+def gap_line(first: str, more: int) -> str:
+    """Name one gap in a line of plain text, with how many more there are.
+
+    Examples
+    --------
+    >>> gap_line("the tapes", 2)
+    'not checked: the tapes; and 2 more'
+    """
+    said = f"not checked: {clip(visible(first), _REMARK_LENGTH)}"
+    return said + (f"; and {more} more" if more else "")
+
+
 @frozen(init=False, repr=False)
 class Ledger(Renderable, Immutable):
     """Three lists of items and a sentence; it never changes and never holds an item twice.
@@ -191,11 +203,8 @@ class Ledger(Renderable, Immutable):
     @property
     def remark(self) -> str | None:
         """The first gap in one line of plain text, with how many more there are; None without."""
-        if not self.not_checked:
-            return None
-        first = clip(visible(self.not_checked[0].what), _REMARK_LENGTH)
-        more = len(self.not_checked) - 1
-        return f"not checked: {first}" + (f"; and {more} more" if more else "")
+        gaps = self.not_checked
+        return gap_line(gaps[0].what, len(gaps) - 1) if gaps else None
 
     def view(self) -> Card:
         """Say what this looks like: the counts, the sentence and the three lists."""

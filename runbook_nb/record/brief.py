@@ -7,17 +7,19 @@ runs are a text with a letter for each branch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from operator import is_, itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError
-from runbook_nb.record.tallies import picker
+from runbook_nb.record.tallies import Identities, mapped, picker, run_count
 from runbook_nb.rules.columns import Columns
+
+if TYPE_CHECKING:
+    from runbook_nb.record.tracks import Gathered
 
 #: The first letter: that of a branch that never began. Those of the shapes follow.
 _FIRST: Final = 0x20
@@ -41,13 +43,14 @@ class ItemColumns:
     (True, False)
     """
 
-    __slots__ = ("_are_rows", "_columns", "_items", "_picked")
+    __slots__ = ("_are_rows", "_columns", "_found", "_items", "_picked")
 
     def __init__(self, items: Sequence[Any]) -> None:
         self._items = items
         kinds = set(map(type, items)) if isinstance(items, list) else set()
         self._are_rows = bool(kinds) and all(issubclass(kind, dict) for kind in kinds)
         self._columns: dict[str, Sequence[Any] | None] = {}
+        self._found: dict[str, Identities] = {}
         self._picked: tuple[Sequence[int], Callable[[Sequence[Any]], Sequence[Any]]] | None = None
 
     def holds(self, key: str | None, places: Sequence[int], values: Sequence[Any]) -> bool:
@@ -60,6 +63,15 @@ class ItemColumns:
         whole = len(places) == len(column)  # branches are in the order of their items
         there = column if whole else self._pick(places)(column)
         return all(map(is_, there, values))
+
+    def holds_all(self, key: str | None, columns: Gathered, at: int) -> bool:
+        """Say what `holds` says of one of the columns of a shape, without a list of it."""
+        column = None if key is None else self.column(key)
+        if column is None or key is None:
+            return False
+        if key not in self._found:
+            self._found[key] = Identities(column)
+        return columns.is_same(at, self._found[key])
 
     def _pick(self, places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """Give what picks these places; the columns of a shape are asked for one by one."""
@@ -95,23 +107,20 @@ class ItemColumns:
             return None
 
 
-def letters(shapes: Sequence[int]) -> str | None:
-    """Write the numbers of shapes as one letter each; None where runs are shorter.
+def letters(shapes: Sequence[int], numbers: Mapping[int, int]) -> str | None:
+    """Write the numbers that shapes are given as one letter each; None where runs are shorter.
 
     Examples
     --------
-    >>> letters([0, 1, 0, -1, 2, 0]), letters([0] * 9)
+    >>> letters([5, 7, 5, -1, 9, 5], {-1: -1, 5: 0, 7: 1, 9: 2}), letters([5] * 9, {5: 0})
     ('!#! $!', None)
     """
-    known = dict.fromkeys(shapes)
-    if not known or max(known) + 2 > len(_LETTERS):
+    if not shapes or max(numbers.values()) + 2 > len(_LETTERS):
         return None
-    runs = 0
-    for runs, _ in enumerate(groupby(shapes), 1):
-        if runs * _RUN > len(shapes):
-            found = {number: _LETTERS[number + 1] for number in known}
-            return "".join(map(found.__getitem__, shapes))
-    return None
+    if run_count(shapes) * _RUN <= len(shapes):
+        return None
+    found = {shape: ord(_LETTERS[number + 1]) for shape, number in numbers.items()}
+    return mapped(shapes, found).tobytes().decode("ascii")
 
 
 #: A run takes about as many characters as so many letters.

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, Final
 
@@ -44,6 +44,28 @@ def vector_of(numbers: Sequence[int], numpy: Any) -> Any:
     if not isinstance(numbers, array | bytes | bytearray):
         return numpy.fromiter(numbers, "q", len(numbers))
     return numpy.frombuffer(numbers, dtype=getattr(numbers, "typecode", "B"))
+
+
+class Identities:
+    """Which objects stand in a sequence, to be compared without a step for each.
+
+    It holds on to them, so that each stays the one it was.
+
+    Examples
+    --------
+    >>> name = "web-1"
+    >>> (Identities([name, None]).numbers == Identities([name, 0]).numbers).tolist()
+    [True, False]
+    """
+
+    __slots__ = ("held", "numbers")
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        import numpy
+
+        self.held: Any = numpy.fromiter(values, object, len(values))
+        #: Where each object lies: equal numbers are the very same object.
+        self.numbers: Any = numpy.frombuffer(self.held, numpy.intp)
 
 
 def tally(numbers: Sequence[int]) -> dict[int, int]:
@@ -93,6 +115,42 @@ def tally_pairs(ones: Sequence[int], others: Sequence[int]) -> dict[tuple[int, i
         return dict(Counter(zip(ones, others, strict=True)))
     found = tally(_joined(ones, others, numpy))
     return {(number >> 8, number & 255): times for number, times in found.items()}
+
+
+def runs(numbers: Sequence[int]) -> list[int]:
+    """Give numbers as runs: each number, and how often it stands there.
+
+    Examples
+    --------
+    >>> runs(array("i", [4, 4, -1]))
+    [4, 2, -1, 1]
+    """
+    numpy = numpy_for(len(numbers))
+    if numpy is None:
+        return [part for number, run in groupby(numbers) for part in (number, len(list(run)))]
+    held = vector_of(numbers, numpy)
+    starts = numpy.flatnonzero(held[1:] != held[:-1]) + 1
+    found = numpy.empty((len(starts) + 1, 2), "q")
+    found[0, 0] = held[0]
+    found[1:, 0] = held[starts]
+    found[:, 1] = numpy.diff(starts, prepend=0, append=len(held))
+    told: list[int] = found.ravel().tolist()
+    return told
+
+
+def run_count(numbers: Sequence[int]) -> int:
+    """Count the runs of numbers.
+
+    Examples
+    --------
+    >>> run_count(array("i", [4, 4, -1]))
+    2
+    """
+    numpy = numpy_for(len(numbers))
+    if numpy is None:
+        return sum(1 for _ in groupby(numbers))
+    held = vector_of(numbers, numpy)
+    return 1 + int(numpy.count_nonzero(held[1:] != held[:-1]))
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -330,6 +388,7 @@ class RunningSums:
 __all__ = [
     "BLOCK",
     "LONG",
+    "Identities",
     "RunningSums",
     "first_and_last",
     "gathered",
@@ -337,6 +396,8 @@ __all__ = [
     "mapped",
     "numpy_for",
     "places_of",
+    "run_count",
+    "runs",
     "standing",
     "tally",
     "tally_pairs",

@@ -13,6 +13,7 @@ from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb.record.tallies import (
+    Identities,
     first_and_last,
     gathered,
     gathered_pairs,
@@ -25,9 +26,6 @@ from runbook_nb.record.tallies import (
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Log, Shape, StageRef
-
-    #: Gives the columns, so many, of branches of one shape.
-    Table = Callable[[int, Sequence[int]], Sequence[Sequence[Any]] | None]
 
 
 class Track:
@@ -64,6 +62,35 @@ class Filed(NamedTuple):
     values: list[Any]
     statuses: bytes
     notes: dict[int, str]
+
+
+class Gathered:
+    """The columns of the branches of one shape, each made a list when it is asked for."""
+
+    __slots__ = ("_found", "_places", "_starts")
+
+    def __init__(self, found: Identities, starts: Any, places: Any) -> None:
+        self._found = found
+        self._starts = starts
+        self._places = places
+
+    def __getitem__(self, at: int) -> list[Any]:
+        column: list[Any] = self._found.held[self._starts + at].tolist()
+        return column
+
+    def is_same(self, at: int, others: Identities) -> bool:
+        """Say whether a column is what another, of all branches, holds at their places."""
+        there, starts, places = others.numbers, self._starts, self._places
+        mine = self._found.numbers
+        if not len(places) or mine[starts[0] + at] != there[places[0]]:
+            return False
+        if len(places) < len(there):  # branches are in the order of their items
+            there = there[places]
+        return bool((mine[starts + at] == there).all())
+
+
+#: Gives the columns, so many, of branches of one shape.
+Table = Callable[[int, Sequence[int]], Sequence[Sequence[Any]] | Gathered | None]
 
 
 class FanOut:
@@ -293,12 +320,12 @@ class FanOut:
         values, offsets = self.values, self.offsets
         numpy = numpy_for(len(values))
         if numpy is not None:
-            held = numpy.fromiter(values, object, len(values))
+            found = Identities(values)
             begins = vector_of(offsets, numpy)
 
-            def taken(width: int, indices: Sequence[int]) -> Sequence[Sequence[Any]]:
-                starts = begins[vector_of(indices, numpy)]
-                return [held[starts + at].tolist() for at in range(width)]
+            def taken(width: int, indices: Sequence[int]) -> Gathered:
+                places = vector_of(indices, numpy)
+                return Gathered(found, begins[places], places)
 
             return taken
 

@@ -9,7 +9,6 @@ asked for that. Reading trusts nothing (see `read_log`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenList, freeze
@@ -25,6 +24,8 @@ from runbook_nb.record.restored import LOG_FORMAT, LogReader, read_log, read_log
 from runbook_nb.record.rulebook import Rulebook, can_be_read
 from runbook_nb.record.served import AS_RECORDED, Values, served_by
 from runbook_nb.record.slots import Slot, Slots
+from runbook_nb.record.tallies import mapped, runs
+from runbook_nb.record.tracks import Gathered
 from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.evaluate import Decision, FunctionRecord, Selection
 from runbook_nb.rules.ruleset import RuleSet
@@ -275,7 +276,8 @@ class LogWriter:
         What is kept as columns is made anew whenever it is read. Where ``rows`` were made of them,
         the values of branches are those in the rows, as they are where each row ran by itself.
         """
-        table: Sequence[Sequence[Any]] | None = None
+        table: Sequence[Sequence[Any]] | Gathered | None = None
+        as_recorded = self._values is AS_RECORDED
         tables = fan.tables()
         for column in fan_columns(self._log, fan):
             code, at, places = column.code, column.at, column.places
@@ -288,6 +290,18 @@ class LogWriter:
                 if key is not None and of_items.column(key) is not None:
                     yield {"$item": key}
                     continue
+            if (
+                of_items is not None
+                and as_recorded
+                and isinstance(table, Gathered)
+                and code.kind != "fan_out"
+            ):
+                key = self._key_of(column)
+                if of_items.holds_all(key, table, at):
+                    yield {"$item": key}
+                else:
+                    yield self._written_column(column, table[at])
+                continue
             held: Sequence[Any]
             item_key = None if rows is None else fan.item_key(at, places)
             if rows is not None and item_key is not None:
@@ -299,13 +313,15 @@ class LogWriter:
                 continue
             held = self._served(column, held, branch=True)
             if of_items is not None:
-                key = code.key
-                if code.path is not None:
-                    key = self._book.keys_of(code.path)[column.part]
+                key = self._key_of(column)
                 if of_items.holds(key, places, held):
                     yield {"$item": key}
                     continue
             yield self._written_column(column, held)
+
+    def _key_of(self, column: Column) -> str | None:
+        path = column.code.path
+        return column.code.key if path is None else self._book.keys_of(path)[column.part]
 
     def _written_items(self, fan: FanOut, items: Any) -> Any:
         where = f"the items of {visible(fan.stage.name)!r}"
@@ -329,10 +345,10 @@ class LogWriter:
 
     def _fan_out(self, fan: FanOut) -> dict[str, Any]:
         name = self._name
-        numbers = {-1: -1}
-        for number in self._counts[id(fan)]:
-            numbers[number] = self._shapes.setdefault(number, len(self._shapes))
-        shapes = list(map(numbers.__getitem__, fan.shape_numbers()))
+        counts, shapes = self._counts[id(fan)], fan.shape_numbers()
+        numbers = {number: self._shapes.setdefault(number, len(self._shapes)) for number in counts}
+        if sum(counts.values()) < len(shapes):
+            numbers[-1] = -1  # some never began
         items: Any = fan.items
         rows: Sequence[Any] | None = None
         if self._values is not AS_RECORDED:
@@ -346,7 +362,7 @@ class LogWriter:
             from runbook_nb.record.brief import ItemColumns, letters
 
             of_items = ItemColumns(items) if fan.is_fan_out else None
-            spelt = letters(shapes)
+            spelt = letters(shapes, numbers)
         written: dict[str, Any] = {
             "stage": self._stage_number(fan.stage),
             "execution": fan.execution,
@@ -354,8 +370,8 @@ class LogWriter:
             "subject": None if fan.subject is None else name(fan.subject),
             "cap": fan.cap,
             "items": self._written_items(fan, items),
-            "statuses": _runs(fan.status_numbers()),
-            "shapes": _runs(shapes) if spelt is None else spelt,
+            "statuses": runs(fan.status_numbers()),
+            "shapes": runs(mapped(shapes, numbers)) if spelt is None else spelt,
             "values": list(self._branch_columns(fan, of_items, rows)),
         }
         if isinstance(items, Slots):
@@ -363,7 +379,7 @@ class LogWriter:
         if not fan.is_fan_out:
             written["form"] = fan.form
         if fan.bases is not None:
-            written["bases"] = _runs(fan.bases)
+            written["bases"] = runs(fan.bases)
         if fan.notes:
             written["notes"] = [[index, name(fan.notes[index])] for index in sorted(fan.notes)]
         return written
@@ -422,8 +438,3 @@ def _are_texts(names: Iterable[Any]) -> bool:
 def _place(code: Code, part: int) -> str:
     what = f"key {visible(code.key)!r}" if code.key is not None else f"its {code.kind}"
     return f"stage {visible(code.stage.name)!r} ({visible(code.stage.id)}), {what}"
-
-
-def _runs(numbers: Any) -> list[int]:
-    """Write numbers as runs: each number, and how often it stands there."""
-    return [part for number, run in groupby(numbers) for part in (number, len(list(run)))]

@@ -12,7 +12,17 @@ from typing import Any, Final, NamedTuple
 
 from runbook_nb._text import MISSING
 from runbook_nb.rules.judging import read
-from runbook_nb.rules.kinds import AWARE, DATE, NAIVE, NUMBER, SPAN, kind_of
+from runbook_nb.rules.kinds import (
+    AWARE,
+    DATE,
+    NAIVE,
+    NUMBER,
+    OTHER,
+    SPAN,
+    UNREADABLE_CODES,
+    kind_of,
+    plain,
+)
 from runbook_nb.rules.known import KnownFacts
 from runbook_nb.rules.model import Rule
 from runbook_nb.rules.operators import compile_condition
@@ -85,6 +95,7 @@ class Measures:
         self.facts = facts
         self._left_out = tuple(left_out)
         self._held: dict[tuple[str, str], Any] = {}
+        self._samples: dict[str, tuple[Any, ...]] = {}
 
     def __len__(self) -> int:
         return len(self.facts) - len(self._left_out)
@@ -109,16 +120,52 @@ class Measures:
                 if vector.nulls is not None:
                     data[vector.nulls] = np.nan
                 return data
-        if key in columns.names and columns.is_full(key):
-            values = columns.held(key).whole()
-        else:
-            values = [_read(columns, row, key) for row in range(len(columns))]
+        values = self._values(key)
         if kind == NUMBER and set(map(type, values)) <= {int, float}:
             try:
                 return np.array(values, "f8")
             except OverflowError:
                 pass
         return np.fromiter((_measure(v, kind) for v in values), "f8", len(values))
+
+    def _values(self, key: str) -> Sequence[Any]:
+        columns = self.facts.columns
+        if key in columns.names and columns.is_full(key):
+            return columns.held(key).whole()
+        return [_read(columns, row, key) for row in range(len(columns))]
+
+    def samples(self, key: str) -> tuple[Any, ...]:
+        """Give one value of each kind there is under a key; none where there is nothing.
+
+        Examples
+        --------
+        >>> from runbook_nb.rules.columns import as_columns
+        >>> from runbook_nb.rules.known import KnownFacts
+        >>> Measures(KnownFacts(as_columns({"age": [None, 2, 3, "x"]}))).samples("age")
+        (2, 'x')
+        """
+        if key not in self._samples:
+            found: dict[str, Any] = {}
+            settled: set[type] = set()
+            for value in self._values(key):
+                cls = value.__class__
+                if cls in settled:
+                    continue
+                kind = _kind(value)
+                if kind in UNREADABLE_CODES:
+                    continue
+                found.setdefault(kind, value)
+                if not issubclass(cls, datetime):  # which are of two kinds
+                    settled.add(cls)
+            self._samples[key] = tuple(found.values())
+        return self._samples[key]
+
+
+def _kind(value: Any) -> str:
+    try:
+        return kind_of(plain(value))
+    except Exception:  # a foreign value
+        return OTHER
 
 
 def _read(columns: Any, row: int, key: str) -> Any:

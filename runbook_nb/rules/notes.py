@@ -15,19 +15,14 @@ from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import MISSING, listed, visible
+from runbook_nb._text import MISSING, did_you_mean, listed, visible
 from runbook_nb._value import frozen
 from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.kinds import (
     ABSENT,
-    AWARE,
-    DATE,
-    KIND_WORDS,
     MISMATCH,
-    NAIVE,
     NO,
     NUMBER,
-    TEXT,
     YES,
     compare_numbers,
     kind_of,
@@ -73,6 +68,10 @@ class Note(Immutable):
         The key it is about.
     what, why : str
         The sentence, and what to do about it.
+    short : str
+        The sentence in few words, for a line that has no room.
+    unread : int
+        How many subjects its condition could not be read for.
     """
 
     kind: Literal["type_mismatch", "one_side", "never_there"]
@@ -80,6 +79,8 @@ class Note(Immutable):
     key: str
     what: str
     why: str
+    short: str = ""
+    unread: int = 0
 
 
 class _Place(NamedTuple):
@@ -206,7 +207,9 @@ def _alone(judged: Iterable[tuple[DecisionPath, tuple[Any, ...]]]) -> Iterator[J
 
 
 def notes_of(
-    judged: Iterable[tuple[DecisionPath, tuple[Any, ...]] | Judgements], hide: Hider | None = None
+    judged: Iterable[tuple[DecisionPath, tuple[Any, ...]] | Judgements],
+    hide: Hider | None = None,
+    keys: Callable[[], Iterable[str]] = tuple,
 ) -> tuple[Note, ...]:
     """Find what many decisions together say about the conditions of their rules.
 
@@ -222,6 +225,8 @@ def notes_of(
         The decisions, as `judge_facts` gives them, or in groups. Read once.
     hide : Hider, optional
         What must not be seen.
+    keys : callable, optional
+        Gives the keys that the subjects have; asked only where one was read that nobody has.
 
     Returns
     -------
@@ -259,22 +264,32 @@ def notes_of(
         _note(place, one, hide, (place.digest, one.key, one.unit) in crossed)
         for place, one in seen.items()
     ]
-    return (*_never_there(seen), *(note for note in found if note is not None))
+    return (*_never_there(seen, hide, keys), *(note for note in found if note is not None))
 
 
-def _never_there(seen: Mapping[_Place, _Seen]) -> Iterable[Note]:
+def _never_there(
+    seen: Mapping[_Place, _Seen], hide: Hider | None, keys: Callable[[], Iterable[str]]
+) -> Iterable[Note]:
     told: set[tuple[str, str]] = set()
+    there: list[str] | None = None
     for place, one in seen.items():
         if one.absent < max(one.total, SEVERAL) or (place.digest, one.key) in told:
             continue
         told.add((place.digest, one.key))
-        key = visible(one.key)
+        if there is None:
+            read = (other.key for other in seen.values() if other.absent < other.total)
+            there = [k for k in chain(keys(), read) if hide is None or not hide.hides_key(k)]
+        key, near = visible(one.key), did_you_mean(one.key, {*there} - {one.key})
+        nobody = f"not one of {one.total} subjects has {key}"
         yield Note(
             "never_there",
             None if place.outside else place.position,
             one.key,
-            f"{_where(place, one)}: not one of {one.total} subjects has {key}",
-            f"check the spelling of {key}; a key nobody has decides nothing",
+            f"{_where(place, one)}: {nobody}",
+            f"{visible(near) if near else f'check the spelling of {key};'} a key nobody has "
+            "decides nothing",
+            f"{_number(place)}: {nobody}",
+            0 if one.op in PRESENCE else one.total,
         )
 
 
@@ -314,8 +329,7 @@ def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Not
     hidden = hide is not None and hide.hides_key(one.key)
     rule_index = None if place.outside else place.position
     if one.mismatches == one.total:
-        told = _mismatch(_where(place, one), one, hidden)
-        return Note("type_mismatch", rule_index, one.key, *told)
+        return Note("type_mismatch", rule_index, one.key, *_mismatch(place, one, hide), one.total)
     readable = one.codes & {YES, NO}
     if one.unit is None or unit_fits or len(readable) != 1 or one.numbers < ENOUGH:
         return None
@@ -333,30 +347,31 @@ def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Not
 
 
 def _where(place: _Place, one: _Seen) -> str:
-    of = f" of {visible(one.title)}" if one.title else ""
-    return f"the ground outside{of}" if place.outside else f"rule {place.position + 1}{of}"
+    return f"{_number(place)} of {visible(one.title)}" if one.title else _number(place)
 
 
-def _mismatch(where: str, one: _Seen, hidden: bool) -> tuple[str, str]:
+def _number(place: _Place) -> str:
+    return "the ground outside" if place.outside else f"rule {place.position + 1}"
+
+
+def _mismatch(place: _Place, one: _Seen, hide: Hider | None) -> tuple[str, str, str]:
+    """Give the sentence, what to do about it, and the sentence in few words."""
+    from runbook_nb.rules.fixes import fix_words  # rarely needed
+
+    hidden = hide is not None and hide.hides_key(one.key)
     held = sorted(one.kinds, key=one.kinds.__getitem__)[: MAX_KINDS + 1]
     needed = needed_words(one.op, one.threshold)
-    shown = [*held[:MAX_KINDS], "others"] if len(held) > MAX_KINDS else held
-    condition = (
-        visible(one.key) if hidden else condition_text(one.key, one.op, one.threshold, one.unit)
+    shown = listed([*held[:MAX_KINDS], "others"] if len(held) > MAX_KINDS else held, "or")
+    key = visible(one.key)
+    condition = key if hidden else condition_text(one.key, one.op, one.threshold, one.unit)
+    many = one.total > 1
+    values = f"all {one.total} values are" if many else "its one value is"
+    what = f"{_where(place, one)}: {condition} could never be judged, {values} {shown}"
+    short = f"{_number(place)}: {key} is {shown}, not {needed}"
+    # What is secret in a limit would not be known again in other words.
+    secret = hidden or (hide is not None and hide.scrub(one.threshold) != one.threshold)
+    return (
+        f"{what}, not {needed}",
+        fix_words(held, needed, one.op, one.threshold, hidden=secret),
+        f"{short} (all {one.total})" if many else short,
     )
-    values = f"all {one.total} values are" if one.total > 1 else "its one value is"
-    what = f"{where}: {condition} could never be judged, {values} {listed(shown, 'or')}"
-    return f"{what}, not {needed}", _fix(held, needed)
-
-
-def _fix(held: list[str], needed: str) -> str:
-    words = {KIND_WORDS[AWARE], KIND_WORDS[NAIVE]}
-    if len(held) != 1:
-        return f"make every value {needed} before judging"
-    if words == {held[0], needed}:
-        return "give both sides a zone: a time without one has no fixed place among those with one"
-    if {held[0], needed} & words and KIND_WORDS[DATE] in (held[0], needed):
-        return f"make both sides {needed}, or give the limit as {held[0]}"
-    if held[0] == KIND_WORDS[TEXT] and needed != KIND_WORDS[TEXT]:
-        return f"turn the text into {needed} before judging"
-    return f"make the values {needed} before judging, or give the limit as {held[0]}"

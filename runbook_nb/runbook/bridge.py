@@ -26,7 +26,7 @@ from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.fans import fan_out_groups
-from runbook_nb.runbook.gaps import bridge_ledger, ledger_sentence
+from runbook_nb.runbook.gaps import bridge_ledger, ledger_sentence, rule_notes, telling_note
 from runbook_nb.runbook.meanings import meanings_of
 from runbook_nb.runbook.report import admit_report, fit, refusal_note, reserved_names
 from runbook_nb.runbook.tickets import describe_walk
@@ -328,6 +328,7 @@ async def compose_envelope(
     )
     carried = _served_provenance(run, stamp_carried(recorded), wire)
     provenance = stamp(carried, declaration.name, ctx.call_id)
+    notes = rule_notes(run)
     ledger = compose_ledger(
         declared_by(recorded),
         read_declared_coverage(state.get("coverage")),
@@ -338,6 +339,7 @@ async def compose_envelope(
             rowset,
             replaced=wire.replaced,
             failed_calls=[r.tool for r in recorded.records if r.outcome == "error"],
+            notes=notes,
         ),
     )
     sentence = ledger_sentence(declaration, run, rowset, len(ledger.not_checked))
@@ -353,9 +355,16 @@ async def compose_envelope(
         result["report_note"] = note
     result["walk"] = walk
     covered = ledger.with_sentence(sentence).to_dict()
+    telling = telling_note(notes)
     return Envelope.live(
         {"af_coverage": scrubbed_texts(to_wire(covered), run.redactor), "result": result},
-        dossier=Dossier.of_run(declaration, run, groups, rowset),
+        dossier=Dossier.of_run(
+            declaration,
+            run,
+            groups,
+            rowset,
+            () if telling is None else (telling.short, telling.why),
+        ),
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,
     )

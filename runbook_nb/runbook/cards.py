@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._text import clip, counted, show, visible
+from runbook_nb._text import clip, counted, listed, show, visible
 from runbook_nb._view import (
     Badge,
     Card,
@@ -24,9 +24,13 @@ from runbook_nb._view import (
     Table,
     verdict_role,
 )
+from runbook_nb.coverage.ledger import gap_line
+from runbook_nb.rules.wording import REDACTED
 from runbook_nb.runbook.dossier import SubjectFacts, ToldDecision
 from runbook_nb.runbook.explain import decided_by, facts_of_rows
 from runbook_nb.runbook.fans import FanOutGroup
+from runbook_nb.runbook.gaps import declined_gap
+from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.report import SPINE_KEYS
 from runbook_nb.runbook.tickets import NO_STORE, WALK_NOTE
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS, subject_column
@@ -35,6 +39,12 @@ from runbook_nb.settings import settings
 if TYPE_CHECKING:
     from runbook_nb.runbook.envelope import Envelope
     from runbook_nb.runbook.table import VerdictTable
+
+#: So many rows are looked through for subjects that stand in several of them.
+MOST_LOOKED_AT: Final = 10_000
+
+#: So many of these are named.
+NAMED_SUBJECTS: Final = 3
 
 #: What the counts of an answer amount to, where they amount to nothing.
 NO_RULE_TRIED: Final = "no rule was tried"
@@ -50,7 +60,8 @@ def envelope_card(envelope: Envelope) -> Card:
     headline, tail = _headline(envelope, has_rows)
     rule = _rules_words(envelope)
     sections = []
-    if lead := _lead(envelope, tail):
+    several = _several_rows(envelope) if has_rows else ""
+    if lead := _lead(envelope, tail, several):
         sections.append(Section(label="", parts=(Prose(text=lead),), in_text=False))
     if has_rows and envelope.verdicts.total:
         sections.append(verdict_section(envelope, order))
@@ -61,7 +72,6 @@ def envelope_card(envelope: Envelope) -> Card:
     if report is not None:
         sections.append(report)
     sections.append(walk_section(envelope))
-    remark = envelope.ledger.remark
     walk = result.get("walk", {})
     return Card(
         kind="Envelope",
@@ -73,10 +83,50 @@ def envelope_card(envelope: Envelope) -> Card:
         tail=tail,
         sections=tuple(sections),
         closing=(*envelope.ledger.counts, walk_words(walk)),
-        remarks=() if remark is None else (remark,),
+        remarks=_remarks(envelope, several),
         heading=_heading(envelope) if has_rows else "",
         foot=_foot(envelope, walk),
     )
+
+
+def _telling(envelope: Envelope) -> tuple[str, ...]:
+    """Say why most subjects could not be judged, and what to do, where the evidence is carried."""
+    return envelope.dossier.telling if envelope.carries_dossier else ()
+
+
+def _remarks(envelope: Envelope, several: str) -> tuple[str, ...]:
+    """Name the most telling gap and what mends it, then what is said of subjects with several rows.
+
+    How many rows were declined stands in the first line already: another gap says more.
+    """
+    lines: list[str] = []
+    gaps = envelope.ledger.not_checked
+    if gaps:
+        why = declined_gap(0).why
+        telling = next((gap for gap in gaps if gap.why != why), gaps[0]).what
+        first, *fix = _telling(envelope) or (telling,)
+        lines = [gap_line(first, len(gaps) - 1), *(f"fix: {visible(one)}" for one in fix)]
+    return (*lines, several) if several else tuple(lines)
+
+
+def _several_rows(envelope: Envelope) -> str:
+    """Say which subjects have more than one row; nothing is said of very many rows."""
+    rows = envelope.verdicts
+    if not 1 < len(rows) <= MOST_LOOKED_AT or not envelope.carries_dossier:
+        return ""
+    # Only the record knows that a row's first column is what names subjects.
+    column, facts = subject_column(rows[0]), envelope.dossier.behind_row(0)
+    if column is None or facts is None or facts.subject is None:
+        return ""
+    if name_key(facts.subject) != name_key(rows[0][column]):
+        return ""
+    times = [show(name) for name in rows.repeated() if REDACTED not in show(name)]
+    if not times:
+        return ""
+    more = len(times) - NAMED_SUBJECTS
+    named = listed([*times[:NAMED_SUBJECTS], *([f"{more} more"] if more > 0 else [])])
+    has = "1 subject has" if len(times) == 1 else f"{len(times)} subjects have"
+    return f"{has} more than one row: {named}"
 
 
 def _heading(envelope: Envelope) -> Cell:
@@ -88,14 +138,16 @@ def _heading(envelope: Envelope) -> Cell:
     return (n, noun if n == 1 else f"{noun}s")
 
 
-def _lead(envelope: Envelope, tail: str) -> str:
-    """Say in a sentence what the counts amount to, where they need one."""
-    verdicts = envelope.verdicts
+def _lead(envelope: Envelope, tail: str, several: str) -> str:
+    """Say in sentences what the counts amount to, where they need it."""
+    said = [tail]
     if tail == NOTHING_REACHED:
-        return f"No verdict was reached for any subject: all {verdicts.total} were declined."
-    if tail == NO_RULE_TRIED:
-        return "No subject was listed, so no rule was tried."
-    return f"{tail[:1].upper()}{tail[1:]}." if tail else ""
+        total = envelope.verdicts.total
+        said = [f"no verdict was reached for any subject: all {total} were declined"]
+        said += map(visible, _telling(envelope))
+    elif tail == NO_RULE_TRIED:
+        said = ["no subject was listed, so no rule was tried"]
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in [*said, several] if one)
 
 
 def _foot(envelope: Envelope, walk: Mapping[str, Any]) -> Cell:

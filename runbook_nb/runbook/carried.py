@@ -65,6 +65,8 @@ def write_dossier(
         ],
         "subjects_total": dossier.subjects_total,
     }
+    if dossier.telling:
+        written["telling"] = list(dossier.telling)
     # Where names tell whom a row is about, nothing else need be written.
     if not _have_own_names(written["subjects"]):
         items = dossier.items_of_rows(len(written["rows"]))
@@ -181,6 +183,7 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         carried=[_read_subject(entry, sources) for entry in data["subjects"]],
         subjects_total=data["subjects_total"],
         items_of_rows=_read_items(data.get("rows_of")),
+        telling=[str(words) for words in data.get("telling", ())],
     )
 
 

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
@@ -20,7 +21,7 @@ from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, clip, counted, did_you_mean, show, visible
 from runbook_nb._value import frozen
 from runbook_nb._view import Card
-from runbook_nb.errors import NotCarried
+from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
 from runbook_nb.record.redact import Redactor
@@ -31,7 +32,7 @@ from runbook_nb.record.tallies import gathered, mapped
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.columns import Columns
 from runbook_nb.runbook.fans import FanOutGroup
-from runbook_nb.runbook.names import NameIndex
+from runbook_nb.runbook.names import NameIndex, row_hint
 from runbook_nb.runbook.row_kinds import KindOfRows, column_of
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
@@ -175,6 +176,8 @@ class Dossier:
         Whether the rows are sorted by a declared rank.
     stamp : tuple of (str, str) or None
         Name and version of the declared rules.
+    telling : tuple of str
+        Why most subjects could not be judged, and what to do about it; empty where rules are fine.
     """
 
     def __init__(
@@ -194,7 +197,9 @@ class Dossier:
         subjects_total: int | None = None,
         collected: VerdictRows | None = None,
         items_of_rows: Mapping[str, Any] | None = None,
+        telling: Sequence[str] = (),
     ) -> None:
+        self.telling = tuple(telling)
         self.procedure = procedure
         self.sources = tuple(sources)
         self.structure = structure
@@ -223,10 +228,10 @@ class Dossier:
         run: Run,
         groups: Sequence[FanOutGroup],
         rowset: Rowset | None,
+        telling: Sequence[str] = (),
     ) -> Dossier:
         """Make the dossier of a run that answered."""
-        verdicts = declaration.verdicts
-        rules = declaration.rules
+        verdicts, rules = declaration.verdicts, declaration.rules
         judged, text = run.raw_rule_sets(), run.redactor.text
         return cls(
             procedure=run.name,
@@ -242,6 +247,7 @@ class Dossier:
             stamp=None if rules is None else (text(rules.name), text(rules.version)),
             run=run,
             collected=_collected(run, rowset),
+            telling=[text(words) for words in telling],
         )
 
     @property
@@ -380,14 +386,14 @@ class Dossier:
         Raises
         ------
         NotCarried
-            This copy does not hold it, or several subjects have that name.
+            This copy does not hold it; `SubjectNotFound` where none or several have that name.
         """
         found = narrowed([self._at(place) for place in self._name_index.places(subject)])
         if len(found) == 1:
             return found[0]
         if found:
             places = ", ".join(str(facts.index) for facts in found[:10])
-            raise NotCarried(
+            raise SubjectNotFound(
                 f"{len(found)} subjects are called {show(subject)}: items {places}",
                 code="ambiguous_subject",
                 fix="name the row instead: why(row=…)",
@@ -517,16 +523,13 @@ class Dossier:
                 f"{self.subjects_total} subjects",
                 fix="ask the live envelope, or an export with more of its dossier",
             )
-        known: list[str] = []
-        for facts in self.subjects():
-            if facts.subject is not None:
-                known.append(show(facts.subject))
-            if len(known) == 1000:
-                break
-        return NotCarried(
+        names = (show(facts.subject) for facts in self.subjects() if facts.subject is not None)
+        known = list(islice(names, 1000))
+        return SubjectNotFound(
             f"no subject is called {show(subject)}",
             code="unknown_subject",
-            fix=did_you_mean(show(subject), known)
+            fix=row_hint(subject, len(self.rows))
+            or did_you_mean(show(subject), known)
             or (None if known else "the fan-out names no subject key; ask by row="),
         )
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
 from runbook_nb._json import to_wire
+from runbook_nb._text import did_you_mean, listed, show
 from runbook_nb._view import Card
 from runbook_nb.coverage import Ledger, read_coverage_ledger
-from runbook_nb.errors import LoadError, NotCarried
+from runbook_nb.errors import LoadError, NoSuchPart, NotCarried
 from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
 from runbook_nb.runbook.filed import FiledWalk, redeem
@@ -65,7 +66,12 @@ class Envelope(Renderable, FrozenDict):
 
     @classmethod
     def live(
-        cls, wire: Mapping[str, Any], *, dossier: Dossier | None, run: Run | None, artifacts: Any
+        cls,
+        wire: Mapping[str, Any],
+        *,
+        dossier: Dossier | None,
+        run: Run | None,
+        artifacts: Any,
     ) -> Envelope:
         """Make the envelope of a run that just ended."""
         made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
@@ -88,6 +94,11 @@ class Envelope(Renderable, FrozenDict):
         LoadError
             It is no envelope.
         """
+        given: Any = data
+        if isinstance(given, str | bytes | bytearray):
+            raise LoadError(
+                "this is a text, not a mapping", where="envelope", fix="give it json.loads(text)"
+            )
         if read_coverage_ledger(data) is None or not isinstance(data["result"], Mapping):
             raise LoadError(
                 "this is no envelope: it needs a mapping under 'af_coverage' and under 'result'",
@@ -131,6 +142,17 @@ class Envelope(Renderable, FrozenDict):
         return read
 
     # -- parts -----------------------------------------------------------------------------
+
+    def __missing__(self, key: Any) -> Any:
+        """Say where a part stands that is no key of the envelope itself."""
+        name = show(key)
+        result = dict.get(self, "result")
+        if isinstance(result, Mapping) and key in result:
+            fix = f'it stands in envelope["result"]["{name}"]'
+            fix += f", and all of it in envelope.{name}" if key == "verdicts" else ""
+        else:
+            fix = did_you_mean(name, self) or f"its keys are {listed(map(repr, self))}"
+        raise NoSuchPart(f"an envelope has no key {name!r}", where="envelope", fix=fix)
 
     @property
     def tool(self) -> str:
@@ -224,12 +246,15 @@ class Envelope(Renderable, FrozenDict):
         subject : object, optional
             The value in the row's first column, or what names the subject.
         row : int, optional
-            The row's number instead, from 0.
+            The row's number instead, counted from 0 as `verdicts` is: ``row=0`` is the one whose
+            card says *row 1 of 50*.
 
         Raises
         ------
+        SubjectNotFound
+            No row or subject has that name, or several have.
         NotCarried
-            This copy does not hold it, nothing has that name, or several rows have.
+            This copy does not hold it, or there is no row of that number.
 
         Returns
         -------

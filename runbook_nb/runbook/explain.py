@@ -25,10 +25,10 @@ from runbook_nb._view import (
     Table,
     verdict_role,
 )
-from runbook_nb.errors import NotCarried
+from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.runbook.dossier import SubjectFacts, narrowed
 from runbook_nb.runbook.envelope import Envelope, Explanation
-from runbook_nb.runbook.names import name_key
+from runbook_nb.runbook.names import name_key, row_hint
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
@@ -50,19 +50,19 @@ def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
         return _explain_row(envelope, named[0])
     if named:
         places = ", ".join(map(str, named[:10]))
-        raise NotCarried(
+        raise SubjectNotFound(
             f"{len(named)} rows are about {show(subject)}: {places}",
             code="ambiguous_subject",
-            fix="name the row instead: why(row=…)",
+            fix=f"name the row instead, counted from 0: why(row={named[0]})",
         )
     if envelope.carries_dossier:
         facts = envelope.dossier.find(subject)
         return Explanation(envelope, subject=facts.subject, row=None, place=None, facts=facts)
     known = [show(found[column]) for found in rows if (column := subject_column(found))]
-    raise NotCarried(
+    raise SubjectNotFound(
         f"no row held here is about {show(subject)}",
         code="unknown_subject",
-        fix=did_you_mean(show(subject), known[:1000]),
+        fix=row_hint(subject, rows.total) or did_you_mean(show(subject), known[:1000]),
     )
 
 
@@ -73,7 +73,7 @@ def _explain_row(envelope: Envelope, place: int) -> Explanation:
     except IndexError:
         raise NotCarried(
             f"there is no row {place}; {len(rows)} of {rows.total} rows are held here",
-            fix="rows are numbered from 0",
+            fix="row= counts from 0: 'row 1' of a card is row=0",
         ) from None
     place = range(len(rows))[place]
     column = subject_column(row)

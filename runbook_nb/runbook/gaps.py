@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,7 @@ from runbook_nb.record.slots import reason_of, served_subject
 from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.held import PlainColumn
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
-from runbook_nb.rules.notes import notes_of
+from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.runbook.fans import FanOutGroup, ended_as
 from runbook_nb.runbook.verdicts import Rowset
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 #: Subjects a gap names before it says how many more there are.
 NAMED_SUBJECTS: Final = 10
+
+#: Items of a fan-out that are looked at for their keys, where they are no columns.
+LOOKED_AT: Final = 100
 
 #: Longest reason quoted from a failed branch, in characters.
 REASON_LENGTH: Final = 200
@@ -47,6 +51,7 @@ def bridge_ledger(
     *,
     replaced: Mapping[str, int],
     failed_calls: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> Ledger:
     """Give the bridge's own part of the ledger.
 
@@ -62,11 +67,14 @@ def bridge_ledger(
         Type names of values that JSON could not carry, with how often.
     failed_calls : sequence of str
         Tools whose call failed and was survived, one entry per call.
+    notes : sequence of Note
+        What the decisions together say about the rules; see `rule_notes`.
     """
     return Ledger(
         checked=list(_checked(declaration, run, groups, rowset)),
         not_checked=[
             *_not_checked(declaration, run, groups, rowset),
+            *(Item(note.what, note.why) for note in notes),
             *_failed_calls(failed_calls),
             *_replaced(replaced),
         ],
@@ -139,19 +147,56 @@ def _not_checked(
     rowset: Rowset | None,
 ) -> Iterator[Item]:
     if rowset is not None and rowset.declined:
-        yield Item(
-            f"{rowset.declined} row(s) that reached NO classification (verdict 'declined')",
-            "the rules could not be read for them; they stay in the rowset with what is known, and "
-            "nothing was guessed",
-        )
+        yield declined_gap(rowset.declined)
     for group in groups:
         yield from fan_out_gaps(group, run.redactor)
     yield from _failed_branches(run)
     if rowset is not None:
         yield from _row_gaps(rowset, groups)
     yield from _disagreement(declaration, run)
-    for note in notes_of(judgements_in(run.walk), run.redactor):
-        yield Item(note.what, note.why)
+
+
+def declined_gap(rows: int) -> Item:
+    """Give the entry for rows without a classification.
+
+    Examples
+    --------
+    >>> declined_gap(2).what
+    "2 row(s) that reached NO classification (verdict 'declined')"
+    """
+    return Item(
+        f"{rows} row(s) that reached NO classification (verdict 'declined')",
+        "the rules could not be read for them; they stay in the rowset with what is known, and "
+        "nothing was guessed",
+    )
+
+
+def rule_notes(run: Run) -> tuple[Note, ...]:
+    """Find what the decisions of a run together say about their rules."""
+    return notes_of(judgements_in(run.walk), run.redactor, partial(_keys_in, run))
+
+
+def _keys_in(run: Run) -> set[str]:
+    """Give the keys that decisions could have read: of the items, else of the run's own state."""
+    fans = [fan for fan, _ in run.walk.fans()]
+    found = {key for key in run.raw[1] if isinstance(key, str)} if not fans else set()
+    for fan in fans:
+        names = getattr(fan.items, "names", None)
+        if names is None:
+            rows = islice(fan.items, LOOKED_AT)
+            names = [key for row in rows if isinstance(row, Mapping) for key in row]
+        found.update(name for name in names if isinstance(name, str))
+    return found
+
+
+#: Kinds of notes that say why nothing could be decided.
+_BLOCKING: Final = frozenset({"never_there", "type_mismatch"})
+
+
+def telling_note(notes: Iterable[Note]) -> Note | None:
+    """Choose the note that says why most subjects could not be judged; None where none does."""
+    blocking = [note for note in notes if note.kind in _BLOCKING and note.unread]
+    return max(blocking, key=lambda note: note.unread, default=None)
 
 
 def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:

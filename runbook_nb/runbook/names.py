@@ -151,3 +151,16 @@ def _written_as_they_are(names: Sequence[str]) -> bool:
             except UnicodeEncodeError:
                 return False
     return True
+
+
+def row_hint(subject: Any, rows: int) -> str | None:
+    """Say how a row is named by its number, to somebody who gave one where a name belongs.
+
+    Examples
+    --------
+    >>> row_hint(3, 50), row_hint(50, 50), row_hint("3", 50)
+    ("for the row of that number, counted from 0, write row=3", None, None)
+    """
+    if type(subject) is not int or not 0 <= subject < rows:
+        return None
+    return f"for the row of that number, counted from 0, write row={subject}"

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from runbook_nb._display import Renderable
 from runbook_nb._view import Card
-from runbook_nb.runbook.names import NameIndex
+from runbook_nb.rules.held import Held
+from runbook_nb.runbook.names import NameIndex, name_key
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: Types of names that are each other's if they are equal.
+_PLAIN: Final = ({str}, {int})
 
 
 class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
@@ -72,6 +77,26 @@ class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
         if self._index is None:
             self._index = NameIndex(self._subjects)
         return self._index.places(subject)
+
+    def repeated(self) -> list[Any]:
+        """Give the subjects that several held rows are about, in order of first appearance.
+
+        Examples
+        --------
+        >>> rows = [{"host": name, "verdict": "ok"} for name in ("a", "b", "a")]
+        >>> VerdictTable(rows, 3).repeated()
+        ['a']
+        """
+        names = self._subjects()
+        names = names.whole() if isinstance(names, Held) else names
+        if set(map(type, names)) in _PLAIN and len(set(names)) == len(names):
+            return []
+        times: dict[Any, list[Any]] = {}
+        for name in names:
+            key = None if name is None else name_key(name)
+            if key is not None:
+                times.setdefault(key, []).append(name)
+        return [names[0] for names in times.values() if len(names) > 1]
 
     def _subjects(self) -> Sequence[Any]:
         rows = self._rows

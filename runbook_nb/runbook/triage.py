@@ -287,8 +287,26 @@ def _check_subject(rows: Columns, subject: str) -> None:
             raise DefinitionError(
                 f"row {place} has no column {subject!r}, which should name the subject",
                 where="subject",
-                fix=did_you_mean(subject, row) or f"its columns are {listed(row)}",
+                fix=index_fix(rows, subject)
+                or did_you_mean(subject, row)
+                or f"its columns are {listed(row)}",
             )
+
+
+def index_fix(rows: Columns, name: str) -> str | None:
+    """Say how the index of a frame becomes a column, where it has the name asked for.
+
+    Examples
+    --------
+    >>> from pandas import DataFrame
+    >>> from runbook_nb.rules.columns import as_columns
+    >>> frame = DataFrame({"age": [9]}, index=["a"]).rename_axis("host")
+    >>> index_fix(as_columns(frame), "host")
+    "'host' is the frame's index, not a column: give frame.reset_index()"
+    """
+    if name not in getattr(rows.labels, "names", ()):
+        return None
+    return f"{name!r} is the frame's index, not a column: give frame.reset_index()"
 
 
 def columns_read(rules: RuleSet, known: Collection[str] = ()) -> list[str]:

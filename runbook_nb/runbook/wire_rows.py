@@ -20,7 +20,7 @@ from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
-from runbook_nb.rules.held import CategoryColumn, Held
+from runbook_nb.rules.held import CategoryColumn, Held, Vector
 
 #: Exact types of values that JSON carries in some form, whatever the value; of ints see below.
 CARRIED: Final[frozenset[type]] = frozenset(
@@ -206,14 +206,30 @@ def is_carried(column: Sequence[Any]) -> bool:
     if isinstance(column, Held):
         vector, arrow = column.vector(), column.arrow()
         if vector is not None:
-            kind: str = vector.data.dtype.str[1:]
-            return kind[0] in "biuf" or kind in ("M8[ns]", "m8[ns]")
-        if arrow is not None and str(arrow.type) in _ARROW:
+            return vector.data.dtype.kind in "biuf" or _can_be_held(vector)
+        if arrow is not None and (str(arrow.type) in _ARROW or _are_times(arrow)):
             return True
     types = getattr(column, "classes", None) or set(map(type, column))
     if not types <= CARRIED:
         return False
     return int not in types or _are_short(column, types)
+
+
+def _are_times(arrow: Any) -> bool:
+    """Say whether Arrow data are times, all of which Python can hold."""
+    if not str(arrow.type).startswith(("timestamp[", "duration[")):
+        return False
+    from runbook_nb.rules.arrows import vector_of
+
+    vector = vector_of(arrow)
+    return vector is not None and _can_be_held(vector)
+
+
+def _can_be_held(vector: Vector) -> bool:
+    """Say whether Python has a value for each of an array's times."""
+    from runbook_nb.rules.vectors import numbers_of
+
+    return numbers_of(vector) is not None
 
 
 def _are_short(column: Sequence[Any], types: Collection[type]) -> bool:

@@ -51,7 +51,6 @@ from runbook_nb.tools.gates import (
 )
 from runbook_nb.tools.middleware import Middleware, ToolCall, pass_through
 from runbook_nb.tools.tool import Tool, as_arguments
-from runbook_nb.tools.wants import redeem_wanted
 
 #: Declarations a toolbox keeps; older ones leave, and are counted.
 MAX_DECLARED: Final = 1000
@@ -434,7 +433,10 @@ did you mean 'ages'?
             check_arguments(tool, args)
             self._tell_unchecked(call)
             await ask_consent(self._consent, tool, args, ctx)
-            args, wanted = await redeem_wanted(tool, args, ctx.artifacts)
+            if tool.wants:
+                from runbook_nb.tools.wants import redeem_wanted
+
+                args, wanted = await redeem_wanted(tool, args, ctx.artifacts)
         credential = await issue_credential(tool, self._credentials)
         ctx = replace(ctx, wanted=wanted, credential=credential)
         if tool.resume is not None and resuming:

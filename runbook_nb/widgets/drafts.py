@@ -24,6 +24,10 @@ DRAFT: Final = "draft"
 #: Says why the key of a condition cannot be used, with one that can; None when it can.
 KeyCheck = Callable[[str], "Wrong | None"]
 
+#: Says why a limit cannot be used, by its key and operator, itself, and the limits that the
+#: condition began with, by operator; None when it can.
+LimitCheck = Callable[[str, str, Any, Mapping[str, Any]], "Wrong | None"]
+
 
 @frozen(kw_only=False)
 class Wrong:
@@ -76,8 +80,8 @@ class Draft:
     ----------
     rules : RuleSet
         What the draft begins with.
-    check_key : callable
-        Judges the keys that are typed.
+    check_key, check_limit : callable
+        Judge the keys and the limits that are typed.
 
     Examples
     --------
@@ -87,9 +91,15 @@ class Draft:
     (14, 'age v2')
     """
 
-    def __init__(self, rules: RuleSet, check_key: KeyCheck = lambda key: None) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        check_key: KeyCheck = lambda key: None,
+        check_limit: LimitCheck = lambda key, op, limit, old: None,
+    ) -> None:
         self.base = rules
         self._check_key = check_key
+        self._check_limit = check_limit
         self._kept: list[RuleSet] = [rules]
         self.reset()
 
@@ -321,6 +331,18 @@ class Draft:
             problem = error.problems[0] if error.problems else None
             said = error.message if problem is None else _said(problem)
             return Wrong(said, next(iter(rule.when), None) if rule.is_filter else None)  # type: ignore[arg-type]
+        return self._wrong_limit(rule.when, old if isinstance(old, Mapping) else {})
+
+    def _wrong_limit(self, when: Any, old: Mapping[str, Any]) -> Wrong | None:
+        """Find the first limit that cannot be used; those the rules began with may stay."""
+        for key, ops in when.items() if isinstance(when, Mapping) else ():
+            before = old.get(key, {})
+            for op, limit in ops.items():
+                if op in PRESENCE or (op in before and before[op] == limit):
+                    continue
+                found = self._check_limit(key, op, limit, before)
+                if found is not None:
+                    return found
         return None
 
 

@@ -36,6 +36,10 @@ from runbook_nb.widgets.fields import Entries, Raw
 #: What a secret that was given is shown as.
 GIVEN: Final = "given, not shown"
 NOT_GIVEN: Final = "not given"
+#: Said of what was made of values that have changed since.
+EARLIER: Final = "of earlier values"
+#: So many problems stand in the line of plain text.
+NAMED_FAULTS: Final = 3
 #: Characters of a value that the static view shows.
 MAX_VALUE: Final = 200
 
@@ -232,7 +236,8 @@ class RunForm(Widget):
     def run(self) -> bool:
         """Check the fields and begin a run; give whether one was begun.
 
-        It returns at once. What was shown of an earlier run is replaced when this one ends.
+        It returns at once. What was shown of an earlier run is replaced when this one ends. Where
+        none was begun, `problems` says why, and so does ``print(form)``.
 
         Raises
         ------
@@ -416,7 +421,23 @@ class RunForm(Widget):
         stage = self.outcome.get("stage")
         where: tuple[Any, ...] = ("at", Data(value=stage, tone="strong"), ":") if stage else ()
         head = Badge(word=_WORDS[self.status], role="failed")
-        return (head, *where, Data(value=self.outcome["what"], tone="plain"))
+        earlier = (f"{EARLIER}:",) if self.stale else ()
+        return (head, *earlier, *where, Data(value=self.outcome["what"], tone="plain"))
+
+    def line(self) -> str:
+        """Say how the form stands: what keeps it from running, and how the last run ended."""
+        parts = [super().line()]
+        faults = [f"{name} {said}".strip() for name, said in self.faults.items()]
+        if faults:
+            more = f" and {len(faults) - NAMED_FAULTS} more" if faults[NAMED_FAULTS:] else ""
+            parts.append("; ".join(faults[:NAMED_FAULTS]) + more)
+        what, stage = self.outcome.get("what", ""), self.outcome.get("stage", "")
+        if what:
+            where = f"at {stage}: " if stage else ""
+            parts.append(f"{EARLIER}: {where}{what}" if self.stale else f"{where}{what}")
+        elif self.stale:
+            parts.append(f"the answer is {EARLIER}")
+        return " · ".join(clip(visible(part), MAX_VALUE) for part in parts)
 
     # -- messages --------------------------------------------------------------------------
 

@@ -20,13 +20,18 @@ from runbook_nb.errors import DefinitionError, NotCarried, RuleError
 from runbook_nb.rules import RuleSet
 from runbook_nb.rules.columns import as_columns
 from runbook_nb.rules.edges import Limit, Measures
+from runbook_nb.rules.fixes import fix_words
 from runbook_nb.rules.keeping import has_other_content, save
+from runbook_nb.rules.kinds import MISMATCH, kind_words
 from runbook_nb.rules.known import Again, KnownFacts, judge_again
+from runbook_nb.rules.operators import PRESENCE, compile_condition
 from runbook_nb.rules.silent import Alone, Silent, fired, silent_rules
+from runbook_nb.rules.wording import limit_text, needed_words
 from runbook_nb.runbook.comparing import Comparison
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.facts import hides
 from runbook_nb.runbook.sides import Side, side_of_again
+from runbook_nb.runbook.triage import index_fix
 from runbook_nb.widgets import labtold
 from runbook_nb.widgets.base import Widget, asked
 from runbook_nb.widgets.drafts import DRAFT, Draft, Wrong, keys_of
@@ -104,7 +109,7 @@ class RuleLab(Widget):
         undecided = {n for n, one in enumerate(self.before.standings) if not one.decided}
         left_out = [row for row, n in enumerate(self.before.numbers) if n in undecided]
         self.measures = Measures(self.facts, left_out)
-        self._draft = Draft(rules, self._check_key)
+        self._draft = Draft(rules, self._check_key, self._check_limit)
         self._alone: Alone = {}
         #: The condition whose key the histogram shows: that of the last limit changed.
         self.looked_at: tuple[int, str, str] | None = None
@@ -147,7 +152,8 @@ class RuleLab(Widget):
             raise DefinitionError(
                 f"no row has a column {subject!r}, which should name the subject",
                 where="subject",
-                fix=did_you_mean(subject, columns.names)
+                fix=index_fix(columns, subject)
+                or did_you_mean(subject, columns.names)
                 or f"the columns are {listed(columns.names)}",
             )
         self.facts = KnownFacts(columns)
@@ -181,6 +187,32 @@ class RuleLab(Widget):
         said = "has the key" if self.facts.is_whole else "has a recorded key"
         near = nearest(key, self.facts.keys)
         return Wrong(f"no subject {said} {visible(key)!r}" if key else "choose a key", key, near)
+
+    def _check_limit(self, key: str, op: str, limit: Any, old: Mapping[str, Any]) -> Wrong | None:
+        """Refuse a limit that no value recorded under its key can be compared with.
+
+        Where there are no values, it must be of a type that a limit of the condition was.
+        """
+        if self.hides(key):
+            return None
+        samples = self.measures.samples(key)
+        needed = needed_words(op, limit)
+        if samples:
+            test = compile_condition(op, limit)
+            if any(
+                isinstance(one, list | tuple | Mapping) or test(one) != MISMATCH for one in samples
+            ):
+                return None
+            held = list(dict.fromkeys(map(kind_words, samples)))
+            said = f"{visible(key)} is {listed(held, 'or')}"
+        else:
+            held = [needed_words(o, one) for o, one in old.items() if o not in PRESENCE]
+            if not held or needed in held:
+                return None
+            said = f"it was {listed(held, 'or')}"
+        what = f"the limit {limit_text(op, limit)} is {needed}, and {said}"
+        fix = fix_words(held, needed, op, limit)
+        return Wrong(f"{what}; {fix}" if fix.startswith("write ") else what, key)
 
     def _judge(self) -> None:
         """Judge the draft."""

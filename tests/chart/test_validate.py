@@ -294,3 +294,36 @@ def test_what_only_makes_a_generator():
 
 def test_a_sound_chart_has_no_problem():
     assert check_chart("c", mounted(2).stages) == []
+
+
+def test_a_rule_and_a_branch_that_nearly_agree_are_both_named():
+    """Which of the two is misspelt is not known: the branch may be."""
+    with pytest.raises(ChartError) as caught:
+        (
+            rb.flow_chart("h", lambda s: None, id="a")
+            .add_decider("D", rules=rb.RuleSet("disk", "v1", [FULL], "ok"), id="disk")
+            .branch("ful", lambda s: None)
+            .branch("ok", lambda s: None)
+            .end()
+            .build()
+        )
+    assert str(caught.value).endswith(
+        "rule set 'disk' routes to 'full', which is no branch of this decider; "
+        "the chart's branch is 'ful': make them the same"
+    )
+
+
+def test_a_branch_that_another_rule_leads_to_is_not_the_misspelt_one():
+    rules = rb.RuleSet("disk", "v1", [FULL, rb.Rule({"n": {"gt": 2}}, "ful")], "ok")
+    with pytest.raises(ChartError, match=r"routes to 'full'.*did you mean 'ful'"):
+        (
+            rb.flow_chart("h", lambda s: None, id="a")
+            .add_decider("D", rules=rules, id="disk")
+            .branch("ful", lambda s: None)
+            .branch("ok", lambda s: None)
+            .end()
+            .build()
+        )
+
+
+FULL = rb.Rule({"n": {"gt": 9}}, "full")

@@ -14,6 +14,7 @@ from runbook_nb._frozen import freeze
 from runbook_nb._json import to_wire
 from runbook_nb._view import Facts, Prose
 from runbook_nb.coverage import COVERAGE_NOTE, Item, Ledger, coverage
+from runbook_nb.coverage.ledger import gap_line
 from runbook_nb.errors import DefinitionError
 
 words = st.text(st.sampled_from("abc \n|"), min_size=1, max_size=4).filter(str.strip)
@@ -189,6 +190,12 @@ def test_an_empty_ledger_says_so_in_a_plain_sentence():
 def test_without_a_sentence_there_is_no_empty_paragraph():
     parts = Ledger(checked=["a"]).section().parts
     assert all(isinstance(part, Facts) for part in parts)
+
+
+def test_a_gap_is_a_line_that_is_cut_visibly_and_shows_no_control_character():
+    assert gap_line("a", 0) == "not checked: a"
+    assert gap_line("a" * 99, 1) == f"not checked: {'a' * 69}…; and 1 more"
+    assert gap_line("a\nb", 0) == "not checked: a\\nb"
 
 
 def test_the_remark_names_the_first_gap_and_counts_the_rest():

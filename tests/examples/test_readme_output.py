@@ -32,7 +32,7 @@ def promised() -> list[tuple[str, str]]:
 def test_each_block_prints_the_text_behind_it(capsys):
     scope = {}
     pairs = promised()
-    assert len(pairs) == 4
+    assert len(pairs) == 7
     for code, text in pairs:
         exec(compile(code, "README.md", "exec"), scope)  # noqa: S102 - a reader runs it too
         assert capsys.readouterr().out == text
@@ -40,7 +40,8 @@ def test_each_block_prints_the_text_behind_it(capsys):
 
 def test_the_demonstration_begins_as_the_readme_shows():
     lines = str(certificates.run("2026-11-29")).splitlines()[:SHOWN_LINES]
-    *_, shown = [text for language, text in FENCE.findall(README) if language == "text"]
+    begins = lines[0].partition(" · ")[0]
+    (shown,) = [text for _, text in FENCE.findall(README) if text.startswith(begins)]
     assert shown.splitlines() == lines
 
 
@@ -59,3 +60,20 @@ def test_the_picture_is_the_one_that_is_drawn(capsys):
 @pytest.mark.parametrize("word", ["Plan(", "Playbook("])
 def test_no_claim_is_made_of_what_does_not_exist(word):
     assert word not in README
+
+
+def test_what_the_readme_names_exists():
+    named = set(re.findall(r"\brb\.(\w+)", README))
+    assert {"RuleLab", "RunForm", "triage"} <= named <= set(rb.__all__)
+    asked = set(re.findall(r"\benvelope\.(\w+)", README))
+    assert {"explore", "rejudge", "compare"} <= asked
+    assert [name for name in sorted(asked) if not hasattr(rb.Envelope, name)] == ["json"]
+
+
+def test_every_magic_is_named():
+    from runbook_nb.magics import RunbookMagics
+
+    lines, cells = RunbookMagics.magics["line"], RunbookMagics.magics["cell"]
+    written = [f"`%{name}`" for name in lines] + [f"`%%{name}`" for name in cells]
+    assert len(written) >= 4
+    assert [name for name in written if name not in README] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from runbook_nb.record import tallies
 from runbook_nb.record.tallies import (
+    Identities,
     RunningSums,
     first_and_last,
     gathered,
     gathered_pairs,
     mapped,
     places_of,
+    run_count,
+    runs,
     standing,
     tally,
     tally_pairs,
@@ -52,6 +56,25 @@ def held(numbers):
 
 def in_order(found):
     return list(found.items())
+
+
+@given(LISTS)
+def test_runs_say_the_numbers_again_and_none_follows_its_like(numbers):
+    for form in held(numbers):
+        told = runs(form)
+        pairs = list(zip(told[::2], told[1::2], strict=True))
+        assert [number for number, times in pairs for _ in range(times)] == numbers
+        assert all(one[0] != other[0] for one, other in pairwise(pairs))
+        assert run_count(form) == len(pairs)
+        assert set(map(type, told)) <= {int}
+
+
+def test_identities_tell_equal_objects_apart_and_keep_them():
+    one, other = [1.5], [1.5]
+    found = Identities([one, other, one, None])
+    assert (found.numbers[0], found.numbers[1]) == (found.numbers[2], id(other))
+    assert found.numbers[0] != found.numbers[1]
+    assert found.held[1] is other
 
 
 @given(LISTS)

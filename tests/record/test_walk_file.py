@@ -19,6 +19,7 @@ import runbook_nb as rb
 from runbook_nb._json import WireReport
 from runbook_nb.artifacts import ArtifactScope
 from runbook_nb.errors import DefinitionError, LoadError, RunbookError, SubjectNotFound
+from runbook_nb.record import tracks
 from runbook_nb.record.arrow import read_arrow, write_arrow
 from runbook_nb.record.brief import ItemColumns, letters, read_letters
 from runbook_nb.record.walk_file import WALK_FORMAT
@@ -485,16 +486,55 @@ def test_a_column_is_that_of_items_only_where_the_very_values_stand():
 
 @given(st.lists(st.integers(-1, 90), max_size=40))
 def test_letters_come_back_as_the_shapes_they_were(shapes):
-    text = letters(shapes)
+    text = letters(shapes, {number: number for number in shapes})
     if text is not None:
         assert read_letters(text, max(shapes) + 1, "here") == shapes
         assert json.dumps(text) == f'"{text}"'
 
 
 def test_where_runs_are_long_or_shapes_many_no_letters_are_written():
-    assert letters([0] * 50 + [1] * 50) is None
-    assert letters(list(range(200))) is None
-    assert letters([]) is None
+    assert letters([0] * 50 + [1] * 50, {0: 0, 1: 1}) is None
+    assert letters(list(range(200)), {number: number for number in range(200)}) is None
+    assert letters([], {-1: -1}) is None
+
+
+def test_columns_compared_all_at_once_give_what_values_compared_one_by_one_do(monkeypatch):
+    import numpy
+
+    rows = [{"name": f"n{i}", "days": i % 50, "late": i % 7 == 0} for i in range(300)]
+
+    def judge(scope):
+        scope.set("again", scope["days"])
+        scope.set("late", bool(scope["days"] % 7))  # of its own
+        if scope["days"] > 20:
+            scope.set("called", scope["name"])
+
+    chart = (
+        rb.flow_chart("c", lambda s: None, id="a")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: rows,
+            branch=rb.flow_chart("one", lambda s: s.update(s.args["item"]), id="load")
+            .add_function("Judge", judge, id="judge")
+            .build(),
+            max_branches=len(rows),
+            into="out",
+        )
+        .build()
+    )
+    walk = chart.run_sync().walk
+    monkeypatch.setattr(tracks, "numpy_for", lambda length: None)
+    expected = rb.write_walk(walk)
+    monkeypatch.setattr(tracks, "numpy_for", lambda length: numpy if length else None)
+    assert rb.write_walk(walk) == expected
+    judged = collected([{"name": r["name"], "days": r["days"]} for r in rows]).walk
+    assert rb.read_walk(rb.write_walk(judged)) == judged
+    fans = json.loads(zlib.decompress(expected))["log"]["fan_outs"]
+    held = [column for column in fans[0]["values"] if isinstance(column, dict)]
+    names = [column["$item"] for column in held if "$item" in column]
+    assert {"days", "name"} <= set(names)
+    assert rb.read_walk(expected) == walk
 
 
 # -- verdict rows --------------------------------------------------------------------------------

@@ -174,3 +174,33 @@ def test_nobody_is_nearer_than_the_nearest(values, limit, op):
             assert max(abs(n.distance) for n in here) <= min(abs(v - limit) for v in mine)
         assert len(here) == min(2, sum(test(v) is side for v in values))
     assert not any(math.isnan(n.distance) for n in found)
+
+
+@pytest.mark.parametrize(
+    ("values", "samples"),
+    [
+        ([None, 2, 3, 2.5], (2,)),
+        ([float("nan"), 2.5, "x", "y", True], (2.5, "x", True)),
+        ([None, None], ()),
+    ],
+)
+def test_there_is_one_sample_of_each_kind(values, samples):
+    assert measures([{"age": value} for value in values]).samples("age") == samples
+
+
+def test_samples_of_instants_tell_zones_apart():
+    naive = dt.datetime.fromisoformat("2026-01-02T00:00:00")
+    aware = naive.replace(tzinfo=dt.UTC)
+    assert measures({"age": [naive, naive, aware]}).samples("age") == (naive, aware)
+
+
+def test_samples_are_found_along_a_path_and_of_no_key():
+    rows = [{"a": {"b": 3}}, {"a": {}}]
+    assert measures(rows).samples("a.b") == (3,)
+    assert measures(rows).samples("c") == ()
+
+
+def test_a_key_is_looked_through_once(calls_of):
+    found = measures({"age": list(range(500))})
+    first, again = (calls_of(lambda: found.samples("age")) for _ in range(2))
+    assert again < first

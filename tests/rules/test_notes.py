@@ -39,19 +39,15 @@ def test_a_limit_of_the_wrong_type_is_noted_with_both_types():
 @pytest.mark.parametrize(
     ("limit", "value", "fix"),
     [
-        (
-            NAIVE,
-            DAY,
-            "make both sides a datetime without a zone, or give the limit as a date",
-        ),
-        (DAY, AWARE, "make both sides a date, or give the limit as a datetime with a zone"),
+        (NAIVE, DAY, "write date(2026, 1, 2) as the limit"),
+        (DAY, NAIVE, "write datetime(2026, 1, 2) as the limit"),
         (
             AWARE,
             NAIVE,
             "give both sides a zone: a time without one has no fixed place among those with one",
         ),
         (7, True, "make the values a number before judging, or give the limit as true or false"),
-        ("7", 7, "make the values text before judging, or give the limit as a number"),
+        ("7", 7, "write 7 as the limit, without quotes"),
     ],
 )
 def test_the_fix_fits_the_pair_of_types(limit, value, fix):
@@ -226,3 +222,63 @@ def test_a_key_somebody_has_is_not_noted_however_rarely():
 def test_one_subject_is_too_few_to_say_that_nobody_has_a_key():
     rules = RuleSet("r", "1", [Rule({"agee": {"gt": 7}}, "x")], "y")
     assert notes_of([judge_facts(rules, {"age": 1})]) == ()
+
+
+def test_the_key_that_was_meant_is_named_among_those_that_subjects_have():
+    rules = RuleSet("r", "1", [Rule({"disk_pc": {"gt": 7}}, "x")], "y")
+    judged = [judge_facts(rules, {"disk_pct": n}) for n in range(3)]
+    (note,) = notes_of(judged, None, lambda: ["disk_pct", "owner"])
+    assert note.why == "did you mean 'disk_pct'? a key nobody has decides nothing"
+    assert (note.short, note.unread) == ("rule 1: not one of 3 subjects has disk_pc", 3)
+    (far,) = notes_of(judged, None, lambda: ["owner"])
+    assert far.why == "check the spelling of disk_pc; a key nobody has decides nothing"
+
+
+def test_a_key_that_another_rule_read_is_meant_too():
+    rules = RuleSet("r", "1", [Rule({"age": {"gt": 7}}, "x"), Rule({"agee": {"gt": 1}}, "x")], "y")
+    (note,) = notes_of([judge_facts(rules, {"age": n}) for n in range(3)])
+    assert note.why.startswith("did you mean 'age'?")
+
+
+def test_a_hidden_key_is_never_offered():
+    class Hide:
+        def hides_key(self, key):
+            return key == "disk_pct"
+
+        def scrub(self, value):
+            return value
+
+    rules = RuleSet("r", "1", [Rule({"disk_pc": {"gt": 7}}, "x")], "y")
+    judged = [judge_facts(rules, {"disk_pct": n}) for n in range(3)]
+    (note,) = notes_of(judged, Hide(), lambda: ["disk_pct"])
+    assert "disk_pct" not in note.why
+
+
+def test_keys_are_asked_for_only_where_one_is_missing():
+    def refuse():
+        raise AssertionError("nobody had to look")
+
+    rules = rule_set({"k": {"gt": 7}})
+    judged = [judge_facts(rules, {"k": value}) for value in ("1", "2")]
+    assert [note.kind for note in notes_of(judged, None, refuse)] == ["type_mismatch"]
+
+
+def test_a_note_has_a_short_form_and_says_how_many_it_left_undecided():
+    note = only(rule_set({"k": {"gt": 7}}), ["1", "2", "3"])
+    assert (note.short, note.unread) == ("rule 1: k is text, not a number (all 3)", 3)
+    assert only(rule_set({"k": {"gt": 7}}), ["1"]).short == "rule 1: k is text, not a number"
+    rules = rule_set({"kk": {"missing": True}})
+    (there,) = notes_of(judge_facts(rules, {"k": n}) for n in range(3))
+    assert there.unread == 0
+
+
+def test_a_secret_limit_is_not_told_in_other_words():
+    class Hide:
+        def hides_key(self, key):
+            return False
+
+        def scrub(self, value):
+            return "[REDACTED]" if value == "2026-01-02" else value
+
+    note = only(rule_set({"k": {"lt": "2026-01-02"}}), [NAIVE], Hide())
+    assert "datetime(2026" not in note.why

@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.errors import LoadError, NotCarried
+from runbook_nb.errors import LoadError, NoSuchPart, NotCarried, SubjectNotFound
 
 
 @pytest.fixture
@@ -285,6 +285,54 @@ def test_a_damaged_copy_is_refused_by_its_part(call, damage, where):
     with pytest.raises(LoadError) as caught:
         rb.Envelope.from_dict(wire)
     assert caught.value.where == where
+
+
+def test_a_part_that_stands_elsewhere_is_pointed_at(call):
+    envelope = call()
+    with pytest.raises(KeyError) as caught:
+        envelope["verdicts"]
+    assert caught.value.code == "no_such_part"
+    assert str(caught.value) == (
+        'an envelope has no key \'verdicts\'; it stands in envelope["result"]["verdicts"], '
+        "and all of it in envelope.verdicts"
+    )
+    with pytest.raises(NoSuchPart, match=r'stands in envelope\["result"\]\["rows_total"\]'):
+        envelope["rows_total"]
+    with pytest.raises(NoSuchPart, match="did you mean 'result'"):
+        envelope["resul"]
+    with pytest.raises(NoSuchPart, match="its keys are 'af_coverage' and 'result'"):
+        envelope[7]
+    assert envelope.get("verdicts") is None
+    assert "verdicts" not in envelope
+
+
+def test_text_is_not_taken_for_an_answer(call):
+    text = call().to_json()
+    for given in (text, text.encode()):
+        with pytest.raises(LoadError, match=r"give it json\.loads\(text\)"):
+            rb.Envelope.from_dict(given)
+
+
+def test_one_error_stands_for_a_subject_that_is_not_there(call, wire_only):
+    envelope = call()
+    for ask in (envelope.why, envelope.explore, envelope.dossier.find, wire_only.why):
+        with pytest.raises(SubjectNotFound):
+            ask("cluster-x")
+    assert issubclass(SubjectNotFound, NotCarried)
+    with pytest.raises(SubjectNotFound) as caught:
+        envelope.why("cluster-x")
+    assert caught.value.code == "unknown_subject"
+
+
+def test_a_number_that_names_no_subject_is_told_how_rows_are_asked_for(call, wire_only):
+    for envelope in (call(), wire_only):
+        with pytest.raises(SubjectNotFound, match="counted from 0, write row=2"):
+            envelope.why(2)
+        with pytest.raises(SubjectNotFound) as caught:
+            envelope.why(3)
+        assert "row=3" not in str(caught.value)
+        with pytest.raises(NotCarried, match="row= counts from 0: 'row 1' of a card is row=0"):
+            envelope.why(row=3)
 
 
 def test_what_is_no_mapping_is_refused():

@@ -332,3 +332,13 @@ def test_a_verdict_that_cannot_name_a_branch_is_refused_as_a_verdict(word):
 def test_a_rank_is_a_list_of_verdict_words(rank):
     with pytest.raises(DefinitionError, match=r"rank is .* not a list of verdict words"):
         triage([{"host": "a", "days": 9}], rank=rank)
+
+
+@pytest.mark.parametrize("names", ["host", ["host", "site"]])
+def test_a_subject_that_is_the_index_is_pointed_at(names):
+    frame = pd.DataFrame({"host": ["a", "b"], "site": ["x", "y"], "days": [9, 1]}).set_index(names)
+    with pytest.raises(DefinitionError, match=r"'host' is the frame's index.*reset_index\(\)"):
+        triage(frame)
+    assert words(triage(frame.reset_index())) == ["old", "fresh"]
+    with pytest.raises(DefinitionError, match="did you mean 'days'"):
+        triage(frame, subject="day")

@@ -39,6 +39,8 @@ from runbook_nb.rules.columns import as_columns
 from runbook_nb.runbook.verdicts import read_rowset
 from runbook_nb.runbook.wire_rows import WireRows, is_carried, is_columnar, read_rows
 
+UNITS = ("s", "ms", "us", "ns")
+
 drawn_few = settings(
     max_examples=15,
     deadline=None,
@@ -191,6 +193,57 @@ def test_a_column_proven_by_its_types_has_nothing_that_json_cannot_carry(column)
             for value in column:
                 to_wire(value, report)
             assert report == WireReport()
+
+
+#: Instants of every resolution and kind pandas has, none of them and a null among them.
+TIMES = {
+    **{unit: pd.Series(["2026-01-02T03:04:05", None]).astype(f"M8[{unit}]") for unit in UNITS},
+    "ns beyond us": pd.Series([pd.Timestamp("2026-01-02T03:04:05.123456789"), None]),
+    "zone": pd.Series(pd.to_datetime(["2026-03-29T01:30Z", None])).dt.tz_convert("Europe/Berlin"),
+    "last": pd.Series(["9999-12-31T23:59:59.999999", "0001-01-01"]).astype("M8[us]"),
+    "span": pd.Series([pd.Timedelta(days=3), None]).astype("m8[s]"),
+    "arrow": pd.Series(["2026-01-02", None]).astype("M8[us]").astype("timestamp[us][pyarrow]"),
+    "arrow span": pd.Series([pd.Timedelta(1), None]).astype("duration[ns][pyarrow]"),
+}
+
+
+@pytest.mark.parametrize("series", TIMES.values(), ids=TIMES)
+def test_times_are_proven_by_their_range_and_written_as_row_by_row(series):
+    rows = as_columns(pd.DataFrame({"verdict": ["x"] * 2, "at": series}))
+    assert is_carried(rows.held("at"))
+    one_by_one = [{"verdict": "x", "at": value} for value in rows.column("at")]
+    kept, _ = read_rows(rows, [], WireReport())
+    assert list(kept) == list(read_rows(one_by_one, [], WireReport())[0])
+
+
+@pytest.mark.parametrize("form", ["M8[s]", "timestamp[s][pyarrow]"])
+def test_a_time_no_datetime_can_hold_is_looked_at(form):
+    series = pd.Series([2**40, 0]).astype("M8[s]").astype(form)
+    rows = as_columns(pd.DataFrame({"verdict": ["x"] * 2, "at": series}))
+    assert not is_carried(rows.held("at"))
+
+
+def test_judging_by_a_time_makes_nothing_of_each_row(calls_of):
+    """A column of times costs as many calls as one of numbers, however many rows there are."""
+    rules = rb.RuleSet(
+        "r",
+        "1",
+        [rb.Rule({"at": {"lt": datetime.fromisoformat("2026-02-01T00:00")}}, "old")],
+        "new",
+    )
+
+    def frame(size):
+        at = pd.date_range("2026-01-01", periods=size, freq="min", unit="us")
+        return pd.DataFrame({"host": range(size), "at": at})
+
+    small, large = frame(1_000), frame(20_000)
+    for each in (small, large):
+        rb.triage(each, rules, subject="host", source="s")
+    counted = [
+        calls_of(lambda each=each: rb.triage(each, rules, subject="host", source="s"))
+        for each in (small, large)
+    ]
+    assert counted[1] < counted[0] + 2_000
 
 
 def test_what_is_no_row_is_dropped_also_where_rows_are_ranked():

@@ -203,3 +203,33 @@ def test_a_draft_always_has_rules_that_can_judge(edits):
             assert each.wrong is not None or each.good == each.rule
     one.reset()
     assert one.applied.rules == one.base.rules
+
+
+def test_limits_are_checked_but_for_those_it_began_with():
+    asked = []
+
+    def check(key, op, limit, old):
+        asked.append((key, op, limit, dict(old)))
+        return Wrong("no", key) if limit == 0 else None
+
+    rules = RuleSet("r", "1", [Rule({"a": {"gt": 0}, "b": {"lt": 5, "exists": True}}, "x")], "y")
+    one = Draft(rules, check_limit=check)
+    one.set_label(1, "said")
+    assert asked == []
+    one.set_limit(1, "b", "lt", 7)
+    assert asked == [("b", "lt", 7, {"lt": 5, "exists": True})]
+    one.set_limit(1, "b", "lt", 0)
+    assert one.wrong[0].wrong == Wrong("no", "b")
+    assert one.applied.rules[0].when["b"]["lt"] == 7
+    with pytest.raises(RuleError, match="rule 1 is not applied: no"):
+        one.keep("2")
+
+
+def test_a_limit_that_is_none_is_refused_before_its_type_is_asked():
+    def check(*_):
+        raise AssertionError("it is no limit")
+
+    rules = RuleSet("r", "1", [Rule({"a": {"gt": 1}}, "x")], "y")
+    one = Draft(rules, check_limit=check)
+    one.set_limit(1, "a", "gt", None)
+    assert one.wrong

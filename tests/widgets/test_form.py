@@ -436,7 +436,9 @@ def test_each_answer_takes_the_place_of_the_one_before():
 def test_the_static_view_has_fields_and_answer():
     form = RunForm(make_box(), "backup_triage")
     data, _ = form._repr_mimebundle_()
-    assert data[TEXT].splitlines()[0] == "RunForm backup_triage ready · 4 fields, 1 problem"
+    assert data[TEXT].splitlines()[0] == (
+        "RunForm backup_triage ready · 4 fields, 1 problem · cluster is required"
+    )
     for word in ("cluster", "required", "is required"):
         assert word in data[HTML]
     ran(form.set(cluster="eu"))
@@ -532,3 +534,58 @@ def test_a_check_by_message_says_what_is_wrong():
     assert said["answer"] == {"faults": {}}
     said = form.answer({"ask": "check", "id": 2, "about": {"entries": {"days": "0"}}})
     assert said["answer"] == {"faults": {"days": "must be at least 1, and is 0"}}
+
+
+# -- the line of plain text -------------------------------------------------------------------
+
+
+def line(form):
+    return str(form).replace("\n", " ")
+
+
+def test_what_keeps_it_from_running_stands_in_the_text():
+    form = RunForm(make_box(), "backup_triage")
+    assert form.run() is False
+    assert line(form) == "RunForm backup_triage ready · 4 fields, 1 problem · cluster is required"
+
+
+def test_many_problems_are_counted():
+    inputs = {name: {"type": "integer"} for name in "abcde"}
+    form = RunForm(make_box(inputs=inputs, required=tuple("abcde")), "backup_triage")
+    assert line(form).endswith("a is required; b is required; c is required and 2 more")
+
+
+def failing(scope):
+    raise ValueError("inventory is down")
+
+
+def test_the_stage_that_failed_stands_in_the_text_until_the_values_change():
+    form = ran(RunForm(make_box(failing), "backup_triage").set(cluster="eu"))
+    assert form.status == "failed"
+    assert line(form).endswith("· at Work: ValueError: inventory is down")
+    form.set(cluster="us")
+    assert line(form).endswith("· of earlier values: at Work: ValueError: inventory is down")
+    form.set(cluster="eu")
+    assert "of earlier values" not in line(form)
+
+
+def test_a_failure_of_earlier_values_is_marked_in_what_a_reader_without_a_kernel_sees():
+    form = ran(RunForm(make_box(failing), "backup_triage").set(cluster="eu"))
+    assert "of earlier values" not in form._repr_mimebundle_()[0][HTML]
+    form.set(cluster="us")
+    assert "of earlier values" in form._repr_mimebundle_()[0][HTML]
+
+
+def test_an_answer_of_earlier_values_is_marked_too():
+    form = ran(RunForm(make_box(), "backup_triage").set(cluster="eu"))
+    assert "earlier" not in line(form)
+    assert line(form.set(cluster="us")).endswith("· the answer is of earlier values")
+
+
+def test_no_secret_stands_in_the_text():
+    def leaking(scope):
+        raise ValueError(f"cannot log in with {scope.args['token']}")
+
+    form = ran(RunForm(make_box(leaking), "backup_triage").set(cluster="eu", token="hunter-22"))
+    assert "hunter-22" not in line(form)
+    assert "at Work" in line(form)

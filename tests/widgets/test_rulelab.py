@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -189,6 +190,12 @@ def test_a_copy_says_what_it_cannot_judge():
 # -- the form -------------------------------------------------------------------------------------
 
 
+def test_a_subject_that_is_the_index_is_pointed_at():
+    frame = pd.DataFrame(ROWS).set_index("host")
+    with pytest.raises(DefinitionError, match=r"'host' is the frame's index.*reset_index\(\)"):
+        RuleLab(frame, posture(), subject="host")
+
+
 def test_a_key_nobody_has_is_not_applied_and_the_near_one_is_offered():
     lab = RuleLab(answer())
     number = lab.add({"kep": {"lt": 7}}, "unprotected")
@@ -206,6 +213,83 @@ def test_a_key_nobody_has_is_not_applied_and_the_near_one_is_offered():
     assert flips(lab) == [] or flips(lab) == [("d", "protected", "unprotected")][:0]
     lab.set_limit(3, "keep", "lt", 8)
     assert flips(lab) == [("d", "protected", "unprotected")]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("eighty", 'the limit "eighty" is text, and days is a number'),
+        (
+            "80",
+            'the limit "80" is text, and days is a number; write 80 as the limit, without quotes',
+        ),
+        (True, "the limit true is true or false, and days is a number"),
+        (
+            dt.date.fromisoformat("2026-01-02"),
+            "the limit 2026-01-02 is a date, and days is a number",
+        ),
+    ],
+)
+def test_a_limit_of_another_type_than_the_values_is_not_applied(value, what):
+    lab = RuleLab(answer())
+    op = "eq" if value is True else "gt"
+    if op == "eq":
+        lab.set_operator(2, "days", "gt", "eq")
+    lab.set_limit(2, "days", op, value)
+    (rule,) = lab.edited.wrong
+    assert (rule.wrong.what, rule.wrong.key) == (what, "days")
+    assert rule.good.when["days"][op] == 7
+    assert str(lab).endswith("· 1 rule not applied")
+    assert lab.told["rules"][1]["wrong"]["what"] == what
+    assert lab.told["can_keep"] is False
+    with pytest.raises(RuleError, match="rule 2 is not applied: the limit"):
+        lab.keep("v4")
+    lab.set_limit(2, "days", op, 14)
+    assert lab.edited.wrong == ()
+    assert lab.keep("v4").rules[1].when["days"][op] == 14
+
+
+def test_a_limit_of_a_type_that_some_values_have_is_applied():
+    rows = [{"host": "a", "days": 9}, {"host": "b", "days": "many"}]
+    lab = RuleLab(rows, posture(), subject="host")
+    lab.set_operator(2, "days", "gt", "eq")
+    lab.set_limit(2, "days", "eq", "many")
+    assert lab.edited.wrong == ()
+    lab.set_operator(2, "days", "eq", "in")
+    lab.set_limit(2, "days", "in", ["few", 9])
+    assert lab.edited.wrong == ()
+
+
+def test_where_there_are_no_values_a_limit_is_of_the_type_it_was():
+    rows = [{"host": "a", "days": None}, {"host": "b", "days": None}]
+    lab = RuleLab(rows, posture(), subject="host")
+    lab.set_limit(2, "days", "gt", "eighty")
+    (rule,) = lab.edited.wrong
+    assert rule.wrong.what == 'the limit "eighty" is text, and it was a number'
+    lab.set_limit(2, "days", "gt", 80)
+    assert lab.edited.wrong == ()
+
+
+def test_the_limit_that_the_rules_began_with_may_stay_whatever_it_is():
+    lab = RuleLab(answer(posture("7")))
+    lab.set_label(2, "far too old")
+    assert lab.edited.wrong == ()
+    lab.set_limit(2, "days", "gt", 7)
+    assert lab.edited.wrong == ()
+
+
+def test_a_key_of_another_type_than_its_limit_is_not_applied():
+    lab = RuleLab(answer())
+    lab.set_key(2, "days", "tier")
+    assert lab.edited.wrong[0].wrong.what == "the limit 7 is a number, and tier is text"
+
+
+def test_presence_and_lists_need_no_type():
+    lab = RuleLab([{"host": "a", "days": 9, "tags": ["x"]}], posture(), subject="host")
+    lab.set_operator(2, "days", "gt", "exists")
+    assert lab.edited.wrong == ()
+    lab.add({"tags": {"contains": 7}}, "unprotected")
+    assert lab.edited.wrong == ()
 
 
 def test_an_edit_that_cannot_be_used_leaves_the_rule_as_it_was():
