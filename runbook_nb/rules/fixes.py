@@ -62,7 +62,7 @@ def fix_words(
         if kind in _TIMES and given in (TEXT, NUMBER):
             name = "date" if kind == DATE else "datetime"
             return (
-                f"write {name}(year, month, day) as the limit; for an age, judge a column of the "
+                f"write {name}(year, month, day) as the limit; for an age, judge a column of "
                 "days since then"
             )
     if {kind, given} <= _TIMES:

@@ -52,7 +52,7 @@ def test_the_limits_of_a_list_are_all_spelt_out():
 def test_an_age_is_judged_by_a_column_of_days(limit):
     needed = TEXT if isinstance(limit, str) else NUMBER
     assert fix_words([NO_ZONE], needed, "lt", limit) == (
-        "write datetime(year, month, day) as the limit; for an age, judge a column of the days "
+        "write datetime(year, month, day) as the limit; for an age, judge a column of days "
         "since then"
     )
     assert fix_words([DATE], needed, "lt", limit).startswith("write date(year, month, day)")
