@@ -1,28 +1,34 @@
 """The sync door: call async code from anywhere, also from inside a running event loop.
 
-Base layer. The outermost call runs its coroutine in a fresh thread with a loop of its own and a
-copy of the caller's context; a nested one (a sync stage that calls a sync door) opens another.
-The caller's loop is never patched, and nothing keeps running after the call returns.
+Base layer. A call runs where it is made, in a copy of the caller's context. Only where an event
+loop runs already it gets a fresh thread: the caller's loop is never patched. Nothing keeps
+running after the call returns.
 
-asyncio is imported when a loop is first wanted. A call of which it is known that nothing of the
-caller's runs inside goes without one, step by step, until it says by `loop_at_hand` that it wants
-one; there it goes on as a task like any other.
+asyncio is imported when a loop is first wanted. The package's own coroutines go without one, step
+by step, until something of the caller's is to be awaited (`loop_for`) or a part of the package
+needs a loop itself (`loop_at_hand`); there they go on as a task like any other. What a plain
+function finds therefore never depends on who imported asyncio.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from types import GeneratorType, coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from types import CodeType, GeneratorType, coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import Task
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Code of the coroutines that ask for a loop themselves, where they want one.
+_OURS: Final[dict[int, CodeType]] = {}
 
 #: Flag of a generator that was written to be awaited.
 _ITERABLE_COROUTINE: Final = 0x100
@@ -90,15 +96,57 @@ def loop_at_hand() -> Generator[object, None, None]:
 
     Examples
     --------
-    >>> async def works():
+    >>> @asks_for_loop
+    ... async def works():
+    ...     before = running_task()
     ...     await loop_at_hand()
-    ...     return running_task() is not None
-    >>> run_sync(works, alone=True)
+    ...     return before, running_task() is not None
+    >>> run_sync(works)
+    (None, True)
+    """
+    if _doors.get() is not None and not _in_loop():
+        yield _LOOP
+
+
+def asks_for_loop(fn: F) -> F:
+    """Mark a coroutine function that awaits `loop_at_hand` before anything that asks for a loop.
+
+    Whatever is not marked is the caller's, and gets a loop before it begins.
+
+    Examples
+    --------
+    >>> @asks_for_loop
+    ... async def look():
+    ...     return running_task()
+    >>> run_sync(look) is None
     True
     """
-    door = _doors.get()
-    if door is not None and door.by_hand and not _in_loop():
+    _OURS[id(fn.__code__)] = fn.__code__
+    return fn
+
+
+@coroutine
+def loop_for(awaitable: object) -> Generator[object, None, None]:
+    """See to it that an event loop runs this, unless what is to be awaited asks for one itself.
+
+    Examples
+    --------
+    >>> async def theirs():
+    ...     return running_task() is not None
+    >>> @asks_for_loop
+    ... async def ours():
+    ...     waiting = theirs()
+    ...     await loop_for(waiting)
+    ...     return await waiting
+    >>> run_sync(ours)
+    True
+    """
+    if not _asks(awaitable) and _doors.get() is not None and not _in_loop():
         yield _LOOP
+
+
+def _asks(awaitable: object) -> bool:
+    return id(getattr(awaitable, "cr_code", None)) in _OURS
 
 
 def _in_loop() -> bool:
@@ -109,19 +157,16 @@ def _in_loop() -> bool:
     return _get_running_loop() is not None
 
 
-def run_sync(start: Callable[[], Coroutine[Any, Any, T]], *, alone: bool = False) -> T:
+def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end and give its result.
 
     An interrupt from the keyboard cancels the coroutine, waits until it has ended, and then
-    leaves as `KeyboardInterrupt`.
+    leaves as `KeyboardInterrupt`; a second one leaves at once.
 
     Parameters
     ----------
     start : callable
-        Makes the coroutine. It is called inside the new thread.
-    alone : bool
-        Whether nothing of the caller's runs inside, which might ask for the running loop: then
-        there is one only from the first `loop_at_hand` on.
+        Makes the coroutine. It is called where the coroutine runs.
 
     Examples
     --------
@@ -130,17 +175,17 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]], *, alone: bool = False
     >>> run_sync(answer)
     42
     """
-    door = _Door(start, by_hand=alone)
+    door = _Door(start)
     # An outer door that is pressed for an end passes it on to those inside.
     forget = on_interrupt(door.cancel)
-    thread = threading.Thread(target=door.run, name="runbook_nb-sync", daemon=True)
-    interrupt = _wait(door, thread)
-    forget()
+    try:
+        interrupt = _run(door)
+    finally:
+        forget()
     if interrupt is not None:
         # The interrupted run is worth more than the bare interrupt: hand it over.
         interrupt.run = getattr(door.error, "run", None)  # type: ignore[attr-defined]
         raise interrupt
-    thread.join()
     if door.error is not None:
         try:
             raise door.error
@@ -148,6 +193,58 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]], *, alone: bool = False
             door.error = None  # the frame must not keep the error, which keeps the frame
     result: T = door.result
     return result
+
+
+class _Presses:
+    """Hears interrupts while a call runs in the main thread, in the place of Python itself.
+
+    Python would raise in the midst of whatever runs; the record of a run must not be cut there.
+    """
+
+    def __init__(self, door: _Door) -> None:
+        self._door = door
+        self.interrupt: KeyboardInterrupt | None = None
+
+    def __call__(self, number: int, frame: object) -> None:
+        # Pressed twice: do not wait for a coroutine that will not end.
+        if self.interrupt is not None:
+            raise KeyboardInterrupt
+        self.interrupt = KeyboardInterrupt()
+        self._door.cancel()
+
+
+def _run(door: _Door) -> KeyboardInterrupt | None:
+    """Run the coroutine to its end, here unless a loop runs; give the interrupt, if any."""
+    if _in_loop():
+        return _run_beside(door)
+    if threading.current_thread() is not threading.main_thread():
+        door.run()
+        return None
+    import signal
+
+    before = signal.getsignal(signal.SIGINT)
+    if isinstance(before, _Presses):
+        door.run()  # an outer door is told, and tells this one
+        return None
+    if before is not signal.default_int_handler:
+        return _run_beside(door)  # another hears interrupts in this thread, and may raise
+    presses = _Presses(door)
+    signal.signal(signal.SIGINT, presses)
+    try:
+        door.run()
+    finally:
+        if signal.getsignal(signal.SIGINT) is presses:
+            signal.signal(signal.SIGINT, before)
+    return presses.interrupt
+
+
+def _run_beside(door: _Door) -> KeyboardInterrupt | None:
+    """Run the coroutine in a fresh thread and wait until it has ended; give the interrupt."""
+    thread = threading.Thread(target=door.run, name="runbook_nb-sync", daemon=True)
+    interrupt = _wait(door, thread)
+    if interrupt is None:
+        thread.join()
+    return interrupt
 
 
 def _wait(door: _Door, thread: threading.Thread) -> KeyboardInterrupt | None:
@@ -164,7 +261,7 @@ def _wait(door: _Door, thread: threading.Thread) -> KeyboardInterrupt | None:
             return interrupt
         except KeyboardInterrupt as pressed:
             # Pressed twice: do not wait for a coroutine that will not end.
-            if interrupt is not None:
+            if door.pressed:
                 raise
             interrupt = pressed
             door.cancel()
@@ -173,16 +270,16 @@ def _wait(door: _Door, thread: threading.Thread) -> KeyboardInterrupt | None:
 class _Door:
     """One call through the door: its context, its loop, its task, what came out."""
 
-    def __init__(self, start: Callable[[], Coroutine[Any, Any, Any]], *, by_hand: bool) -> None:
+    def __init__(self, start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._start = start
-        #: Whether it goes without a loop as long as none is asked for.
-        self.by_hand = by_hand
         self._context = contextvars.copy_context()
         self._context.run(_doors.set, self)
         self._loop: Any = None
         self._task: Any = None
-        self._lock = threading.Lock()
-        self._pressed = False
+        # Interrupts are heard in the midst of anything, by the thread that may hold it.
+        self._lock = threading.RLock()
+        #: Whether an end was asked for, and whether the task was told so.
+        self.pressed = self._told_task = False
         self.done = threading.Event()
         self._told: dict[object, Callable[[], None]] = {}
         self.result: Any = None
@@ -190,44 +287,43 @@ class _Door:
 
     def run(self) -> None:
         try:
-            rest: Coroutine[Any, Any, Any] | None = None
-            if self.by_hand:
-                rest = self._context.run(self._step_by_step)
-            if rest is not None or not self.by_hand:
+            rest = self._context.run(self._step_by_step)
+            if rest is not None:
                 self._run_in_loop(rest)
-        except BaseException as error:  # handed over to the caller's thread, whatever it is
+        except BaseException as error:  # handed over to the caller, whatever it is
             self.error = error
         finally:
             self.done.set()
 
-    def _step_by_step(self) -> Coroutine[Any, Any, Any] | None:
+    def _step_by_step(self) -> Awaitable[Any] | None:
         """Go on until a loop is wanted; give what is left then."""
         begun = self._start()
+        if not _asks(begun):
+            return begun
         try:
             # While it only lets others run, and nobody presses for an end, there are no others.
-            while begun.send(None) is None and not self._pressed:
+            while begun.send(None) is None and not self.pressed:
                 pass
         except StopIteration as done:
             self.result = done.value
             return None
-        return begun
+        return _Rest(begun)
 
-    def _run_in_loop(self, rest: Coroutine[Any, Any, Any] | None) -> None:
+    def _run_in_loop(self, rest: Awaitable[Any]) -> None:
         import asyncio
 
-        with asyncio.Runner() as runner:
+        # With a factory: the loop that the caller has set for this thread stays set.
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             self._loop = runner.get_loop()
-            self.result = runner.run(self._main(rest), context=self._context)
+            with _waking(self._loop):
+                self.result = runner.run(self._main(rest), context=self._context)
 
-    async def _main(self, rest: Coroutine[Any, Any, Any] | None) -> Any:
+    async def _main(self, rest: Awaitable[Any]) -> Any:
         import asyncio
 
-        with self._lock:
-            self._task = asyncio.current_task()
-            pressed = self._pressed
-        if pressed:  # before there was a task to cancel
-            self._task.cancel()
-        return await (self._start() if rest is None else _Rest(rest))
+        self._task = asyncio.current_task()
+        self._tell_task()  # pressed before there was a task to cancel
+        return await rest
 
     def on_cancel(self, tell: Callable[[], None]) -> Callable[[], None]:
         key = object()
@@ -239,14 +335,46 @@ class _Door:
         return forget
 
     def cancel(self) -> None:
-        with self._lock:
-            self._pressed = True
-            task = self._task
+        self.pressed = True
         for tell in list(self._told.values()):
             tell()
-        if task is not None and not task.done():
+        self._tell_task()
+
+    def _tell_task(self) -> None:
+        """Cancel the task, once, when an end was asked for and there is a task."""
+        with self._lock:
+            if not self.pressed or self._told_task or self._task is None:
+                return
+            self._told_task = True
+        if not self._task.done():
             with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
-                self._loop.call_soon_threadsafe(task.cancel)
+                self._loop.call_soon_threadsafe(self._task.cancel)
+
+
+@contextlib.contextmanager
+def _waking(loop: Any) -> Iterator[None]:
+    """Wake a loop of the main thread by signals, also by one that comes as it falls asleep.
+
+    Python hears a signal only between two steps of its own; a loop that is just about to wait
+    would not hear it until it is woken by something else.
+    """
+    if os.name == "nt" or threading.current_thread() is not threading.main_thread():
+        yield  # elsewhere no signals are heard; on Windows the loop sees to it itself
+        return
+    import signal
+
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    loop.add_reader(reading, os.read, reading, 512)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        loop.remove_reader(reading)
+        os.close(reading)
+        os.close(writing)
 
 
 class _Rest:

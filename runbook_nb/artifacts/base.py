@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeGuard, TypeVar
 
 from runbook_nb._display import Renderable
-from runbook_nb._sync import loop_at_hand, run_sync
+from runbook_nb._sync import asks_for_loop, loop_at_hand, run_sync
 from runbook_nb._text import counted
 from runbook_nb._value import frozen
 from runbook_nb._view import Card
@@ -315,27 +315,32 @@ class ShelfStore(ArtifactStore):
         """How many rows this object let go for its budgets; expired ones do not count."""
         return self._dropped
 
+    @asks_for_loop
     async def put(self, scope: ArtifactScope, artifact: Any) -> PutResult:
         """File an artifact; see `ArtifactStore.put`."""
         options = settings.current
         return await self._work(lambda: self._put(scope_of(scope), artifact, options))
 
+    @asks_for_loop
     async def head(self, scope: ArtifactScope, ref: str) -> Ticket | None:
         """Give the ticket, or None; see `ArtifactStore.head`."""
         now = now_ms(settings.current)
         row = await self._work(lambda: self._find(scope_of(scope), ref, now))
         return None if row is None else row.ticket
 
+    @asks_for_loop
     async def get(self, scope: ArtifactScope, ref: str) -> Record | None:
         """Give ticket and payload, or None; see `ArtifactStore.get`."""
         now = now_ms(settings.current)
         return await self._work(lambda: self._get(scope_of(scope), ref, now))
 
+    @asks_for_loop
     async def delete(self, scope: ArtifactScope, ref: str) -> bool:
         """Remove an artifact; see `ArtifactStore.delete`."""
         now = now_ms(settings.current)
         return await self._work(lambda: self._delete(scope_of(scope), ref, now))
 
+    @asks_for_loop
     async def list(
         self, scope: ArtifactScope, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> ArtifactPage:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from runbook_nb._display import Renderable
+from runbook_nb._sync import loop_for
 from runbook_nb._view import Card
 from runbook_nb.artifacts.base import DEFAULT_PAGE, ArtifactStore, drive
 from runbook_nb.artifacts.model import ArtifactPage, ArtifactScope, PutResult, Record, Ticket
@@ -127,6 +128,7 @@ class BoundArtifacts(Renderable):
 
     async def _heard(self, verb: str, ref: Any, work: Coroutine[Any, Any, T]) -> T:
         try:
+            await loop_for(work)
             return await work
         except Exception as error:
             # Codes and class names only: a message may quote what was handed in.

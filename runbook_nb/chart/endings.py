@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Final
 
-from runbook_nb._sync import breath, running_task
+from runbook_nb._sync import breath, loop_for, running_task
 from runbook_nb.errors import (
     ENDS_RUN,
     CheckpointError,
@@ -120,7 +120,12 @@ async def drive(steps: Steps, awaitable: Any = _START) -> Any:
             awaitable = next(steps)
         while True:
             try:
-                value = await (breath() if awaitable is None else awaitable)
+                if awaitable is None:
+                    value = None
+                    await breath()
+                else:
+                    await loop_for(awaitable)
+                    value = await awaitable
             except BaseException as error:  # whatever it is, the stage that waits must see it
                 task = task or running_task()  # there may be one only since then
                 if task is not None and task.cancelling() > asked and ending_of(error) is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import Immutable
+from runbook_nb._sync import asks_for_loop, run_sync
 from runbook_nb._text import counted
 from runbook_nb._value import frozen
 from runbook_nb._view import Card
@@ -224,6 +225,7 @@ class Chart(Immutable, Renderable):
                 ids[stage.id] = free
         return ids
 
+    @asks_for_loop
     async def run(
         self,
         args: Mapping[str, Any] | None = None,
@@ -304,8 +306,6 @@ class Chart(Immutable, Renderable):
         engine: Any = None,
     ) -> Run:
         """Run the chart from synchronous code, also inside a running event loop; see `run`."""
-        from runbook_nb._sync import run_sync
-
         return run_sync(
             lambda: self.run(
                 args,
@@ -318,6 +318,7 @@ class Chart(Immutable, Renderable):
             )
         )
 
+    @asks_for_loop
     async def resume(
         self,
         checkpoint: Mapping[str, Any],
@@ -384,8 +385,6 @@ class Chart(Immutable, Renderable):
         engine: Any = None,
     ) -> Run:
         """Go on with a paused run from synchronous code; see `resume`."""
-        from runbook_nb._sync import run_sync
-
         return run_sync(
             lambda: self.resume(
                 checkpoint,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
+from runbook_nb._sync import loop_at_hand
 from runbook_nb.chart.endings import STRAY
 from runbook_nb.chart.scope import Scope
 
@@ -59,6 +60,7 @@ async def in_thread(fn: Callable[..., Any], *args: Any) -> Any:
     >>> asyncio.run(in_thread(str.upper, "ops"))
     'OPS'
     """
+    await loop_at_hand()
     import asyncio
 
     loop = asyncio.get_running_loop()

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any, Final
 
+from runbook_nb._sync import loop_for
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
 from runbook_nb.rules.decision import Decision, Selection
@@ -198,6 +199,7 @@ async def _judge_async(plan: Plan, raw: Any, facts: Any) -> tuple[DecisionPath, 
         awaitable = next(judging)
         while True:
             try:
+                await loop_for(awaitable)
                 returned = await awaitable
             except Exception as error:
                 awaitable = judging.throw(error)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from runbook_nb._json import WireReport, to_wire, wire_key
+from runbook_nb._sync import loop_for
 from runbook_nb._text import MISSING, show
 from runbook_nb.coverage import (
     compose_ledger,
@@ -170,6 +171,7 @@ async def _answer(
     ctx: ToolContext,
 ) -> Any:
     try:
+        await loop_for(running)
         run = await running
     except BaseException as error:
         absence = _absence_behind(error, recorded)

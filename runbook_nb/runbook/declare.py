@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from runbook_nb._arguments import secret_names
 from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._sync import asks_for_loop
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb.chart.model import Limits
@@ -232,11 +233,13 @@ def runbook_as_tool(
     )
     probe = _probe(declaration, where)
 
+    @asks_for_loop
     async def answer(args: Mapping[str, Any], ctx: ToolContext) -> Any:
         from runbook_nb.runbook.bridge import run_call
 
         return await run_call(declaration, args, ctx)
 
+    @asks_for_loop
     async def resume(checkpoint: Any, answer: Any, ctx: ToolContext) -> Any:
         from runbook_nb.runbook.bridge import resume_call
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import encode, to_wire
-from runbook_nb._sync import is_awaitable
+from runbook_nb._sync import asks_for_loop, is_awaitable, loop_for
 from runbook_nb._value import frozen
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError, describe_error
@@ -127,9 +127,11 @@ def flowchart_as_tool(
         kept=as_kept(keep_record, keep_record_limit, where),
     )
 
+    @asks_for_loop
     async def answer(args: Mapping[str, Any], ctx: ToolContext) -> str:
         return await _run(declaration, args, ctx)
 
+    @asks_for_loop
     async def resume(checkpoint: Any, given: Any, ctx: ToolContext) -> str:
         return await _resume(declaration, checkpoint, given, ctx)
 
@@ -172,6 +174,7 @@ async def _answered(declaration: _Declaration, running: Awaitable[Run], ctx: Too
     from runbook_nb.runbook.bridge import note_run, paused_error
 
     try:
+        await loop_for(running)
         run = await running
     except BaseException as error:
         note_run(declaration, getattr(error, "run", None), ctx)
@@ -184,6 +187,7 @@ async def _answered(declaration: _Declaration, running: Awaitable[Run], ctx: Too
     try:
         text = declaration.mapper(run.state)
         if is_awaitable(text):
+            await loop_for(text)
             text = await text
     except Exception as error:  # the run happened; what went wrong with its telling is told
         reason = error_words(describe_error(error))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict
-from runbook_nb._sync import run_sync
+from runbook_nb._sync import asks_for_loop
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.chart.judging import VERDICT, judged_chart
@@ -21,7 +21,6 @@ from runbook_nb.coverage import Items, coverage
 from runbook_nb.errors import DefinitionError, RuleError
 from runbook_nb.rules import RuleSet
 from runbook_nb.rules.columns import Columns, as_columns
-from runbook_nb.rules.plan import plan_of
 from runbook_nb.runbook.declare import runbook_as_tool
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS
@@ -157,6 +156,7 @@ def triage(
     judged_chart(rules)  # refuses verdicts that can name no branch, before anything is declared
 
     def procedure(tools: Any) -> Chart:
+        @asks_for_loop
         async def load(scope: Any) -> None:
             answer = await tools.call(source_name, {})
             scope["rows"] = answer["result"]["rows"]
@@ -200,9 +200,7 @@ def triage(
         for tool in (source_tool, runbook):
             _refuse_taken(box, tool)
             box.add(tool)
-    # Where no function, store or gate is the caller's, nobody asks for a loop but the engine.
-    alone = toolbox is None and not plan_of(rules).has_functions
-    answer = run_sync(lambda: box.call(name), alone=alone)
+    answer = box.call_sync(name)
     if not isinstance(answer, Envelope):  # only an absence comes back unwrapped, and rows are rows
         raise DefinitionError(f"triage gave {type(answer).__name__}, not an envelope")
     return answer

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._arguments import validate_arguments
-from runbook_nb._sync import is_awaitable
+from runbook_nb._sync import is_awaitable, loop_for
 from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb.chart.inputs import served_problems
 from runbook_nb.errors import Problem, RunbookError, RunSignal, ToolRefused
@@ -38,7 +38,10 @@ async def settled(answer: Any) -> Any:
     >>> run_sync(lambda: settled(1))
     1
     """
-    return await answer if is_awaitable(answer) else answer
+    if not is_awaitable(answer):
+        return answer
+    await loop_for(answer)
+    return await answer
 
 
 def check_arguments(tool: Tool, args: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final, overload
 from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import is_awaitable, loop_at_hand, run_sync
+from runbook_nb._sync import asks_for_loop, is_awaitable, loop_at_hand, loop_for, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
@@ -180,6 +180,7 @@ class Tool(Renderable):
         """Call the function the tool was made from, as if it had not been made a tool."""
         return self.function(*args, **kwargs)
 
+    @asks_for_loop
     async def execute(
         self, args: Mapping[str, Any] | None = None, ctx: ToolContext | None = None
     ) -> Any:
@@ -206,7 +207,10 @@ class Tool(Renderable):
             result = await asyncio.to_thread(self.body, given, context)
         else:
             result = self.body(given, context)
-        return await result if is_awaitable(result) else result
+        if not is_awaitable(result):
+            return result
+        await loop_for(result)
+        return await result
 
     def execute_sync(
         self, args: Mapping[str, Any] | None = None, ctx: ToolContext | None = None

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
-from runbook_nb._sync import run_sync
+from runbook_nb._sync import asks_for_loop, run_sync
 from runbook_nb._text import MISSING, counted, did_you_mean, listed
 from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.artifacts import ArtifactStore, BoundArtifacts, InMemoryArtifacts, NoArtifacts
@@ -257,6 +257,7 @@ did you mean 'ages'?
 
     # -- calling ---------------------------------------------------------------------------
 
+    @asks_for_loop
     async def call(
         self,
         name: str,
@@ -302,6 +303,7 @@ did you mean 'ages'?
         """Call a tool and wait, from any code, also inside a running event loop; see `call`."""
         return run_sync(lambda: self.call(name, args, call_id=call_id, signal=signal))
 
+    @asks_for_loop
     async def resume(
         self,
         checkpoint: Any,

@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import signal
 import threading
-from types import SimpleNamespace
+import time
 
 import pytest
 
-from runbook_nb._sync import breath, loop_at_hand, on_interrupt, run_sync, running_task
+from runbook_nb._sync import (
+    asks_for_loop,
+    breath,
+    loop_at_hand,
+    loop_for,
+    on_interrupt,
+    run_sync,
+    running_task,
+)
 from runbook_nb.chart.endings import drive
 from runbook_nb.settings import settings
 
@@ -20,6 +29,28 @@ VAR = contextvars.ContextVar("var", default="unset")
 async def answer(value=42):
     await asyncio.sleep(0)
     return value
+
+
+def known(fn):
+    """Have a function known to ask for a loop itself."""
+
+    @asks_for_loop
+    async def ours():
+        return await fn()
+
+    return ours
+
+
+def unknown(fn):
+    """Have a function that nobody knows."""
+
+    async def theirs():
+        return await fn()
+
+    return theirs
+
+
+MARKED = pytest.mark.parametrize("mark", [known, unknown])
 
 
 def test_it_gives_what_the_coroutine_gives():
@@ -107,27 +138,73 @@ def test_what_is_left_in_the_loop_is_ended():
     assert not [one for one in threading.enumerate() if one.name.startswith("asyncio_")]
 
 
-def test_it_runs_in_a_thread_of_its_own_each_time():
-    async def who():
-        return threading.get_ident()
-
-    assert run_sync(who) != threading.get_ident()
+async def who():
+    return threading.get_ident()
 
 
-def test_an_interrupt_is_passed_on_to_doors_inside_and_to_those_who_asked(monkeypatch):
+def test_it_runs_where_it_is_called():
+    assert run_sync(known(who)) == run_sync(unknown(who)) == threading.get_ident()
+
+
+def test_where_a_loop_runs_it_has_a_thread_of_its_own_each_time():
+    async def main():
+        return run_sync(who)
+
+    assert asyncio.run(main()) != threading.get_ident()
+
+
+def test_where_interrupts_are_heard_by_another_it_has_a_thread_of_its_own():
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        assert run_sync(who) != threading.get_ident()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_in_another_thread_it_runs_there():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run_sync(who)))
+    thread.start()
+    thread.join()
+    assert found == [thread.ident]
+
+
+@MARKED
+def test_the_callers_thread_is_left_as_it_was(mark):
+    async def work():
+        await loop_at_hand()
+        return await answer()
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    heard = signal.getsignal(signal.SIGINT)
+    try:
+        assert run_sync(mark(work)) == 42
+        assert asyncio.get_event_loop() is loop
+        assert signal.getsignal(signal.SIGINT) is heard
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def test_a_handler_set_inside_stays():
+    def mine(number, frame):
+        raise AssertionError
+
+    async def work():
+        signal.signal(signal.SIGINT, mine)
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        run_sync(work)
+        assert signal.getsignal(signal.SIGINT) is mine
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("caller", ["plain", "loop"])
+def test_an_interrupt_is_passed_on_to_doors_inside_and_to_those_who_asked(caller):
     told = []
-    pressed = threading.Event()
-
-    class Pressed(threading.Event):
-        """An event whose first wait is interrupted, as by the keyboard."""
-
-        def wait(self, timeout=None):
-            if threading.current_thread() is threading.main_thread() and not pressed.is_set():
-                ready.wait(5)
-                pressed.set()
-                raise KeyboardInterrupt
-            return super().wait(timeout)
-
     ready = threading.Event()
 
     async def inner():
@@ -144,10 +221,8 @@ def test_an_interrupt_is_passed_on_to_doors_inside_and_to_those_who_asked(monkey
         on_interrupt(lambda: told.append("outer"))
         run_sync(inner)
 
-    ours = SimpleNamespace(Event=Pressed, Thread=threading.Thread, Lock=threading.Lock)
-    monkeypatch.setattr("runbook_nb._sync.threading", ours)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        run_sync(outer)
+    with pressed_when(ready), pytest.raises(KeyboardInterrupt) as caught:
+        called_from(caller, outer)
     assert sorted(told) == ["inner", "outer"]
     assert caught.value.run is None
 
@@ -160,9 +235,10 @@ def test_outside_any_door_there_is_nobody_to_be_told():
 # -- without a loop ------------------------------------------------------------------------
 
 
-def test_what_runs_alone_has_no_loop_until_it_wants_one():
+def test_what_asks_for_a_loop_has_none_until_then():
     seen = []
 
+    @asks_for_loop
     async def work():
         seen.append(running_task())
         await breath()
@@ -172,13 +248,48 @@ def test_what_runs_alone_has_no_loop_until_it_wants_one():
         await loop_at_hand()
         return await answer()
 
-    assert run_sync(work, alone=True) == 42
+    assert run_sync(work) == 42
     assert seen == [None, None, True]
+
+
+def test_what_is_not_known_to_ask_has_a_loop_from_the_start():
+    async def work():
+        return running_task() is asyncio.current_task()
+
+    assert run_sync(work)
+
+
+@MARKED
+def test_a_loop_is_there_for_what_does_not_ask_itself(mark):
+    async def inside():
+        return running_task() is not None
+
+    @asks_for_loop
+    async def work():
+        waiting = mark(inside)()
+        await loop_for(waiting)
+        return await waiting
+
+    assert run_sync(work) is (mark is unknown)
+
+
+def test_a_future_of_the_callers_is_waited_for_in_a_loop():
+    class Later:
+        def __await__(self):
+            return answer(running_task() is not None).__await__()
+
+    @asks_for_loop
+    async def work():
+        await loop_for(Later())
+        return await Later()
+
+    assert run_sync(work) is True
 
 
 def test_where_a_loop_runs_it_is_at_hand():
     async def work():
         await loop_at_hand()
+        await loop_for(1)
         return running_task() is asyncio.current_task()
 
     assert asyncio.run(work())
@@ -190,16 +301,19 @@ def test_a_loop_of_ones_own_inside_is_the_one_at_hand():
         await loop_at_hand()
         return await answer()
 
+    @asks_for_loop
     async def work():
         return asyncio.run(inside())
 
-    assert run_sync(work, alone=True) == 42
+    assert run_sync(work) == 42
 
 
+@pytest.mark.parametrize("caller", ["plain", "loop"])
 @pytest.mark.parametrize("wants", [True, False])
-def test_context_thread_and_errors_are_those_of_any_call(wants):
+def test_context_thread_and_errors_are_those_of_any_call(wants, caller):
     threads = []
 
+    @asks_for_loop
     async def work():
         token = VAR.set("inside")
         threads.append(threading.get_ident())
@@ -213,10 +327,23 @@ def test_context_thread_and_errors_are_those_of_any_call(wants):
     token = VAR.set("outside")
     try:
         with pytest.raises(ValueError, match="outside"):
-            run_sync(work, alone=True)
+            called_from(caller, work)
     finally:
         VAR.reset(token)
-    assert threads[0] == threads[1] != threading.get_ident()
+    assert threads[0] == threads[1]
+    assert (threads[0] == threading.get_ident()) is (caller == "plain")
+
+
+@pytest.mark.parametrize("wants", [True, False])
+def test_what_is_set_inside_does_not_leak(wants):
+    @asks_for_loop
+    async def work():
+        if wants:
+            await loop_at_hand()
+        VAR.set("inside")
+
+    run_sync(work)
+    assert VAR.get() == "unset"
 
 
 def test_what_catches_an_error_goes_on_after_it_in_the_loop():
@@ -225,37 +352,62 @@ def test_what_catches_an_error_goes_on_after_it_in_the_loop():
         await asyncio.sleep(0)
         raise KeyError("k")
 
+    @asks_for_loop
     async def work():
         try:
             await fails()
         except KeyError:
             return await answer()
 
-    assert run_sync(work, alone=True) == 42
+    assert run_sync(work) == 42
 
 
-def pressing(monkeypatch, ready):
-    """Have the one who waits at the door press for an end as soon as it is ready."""
-    pressed = threading.Event()
-
-    class Pressed(threading.Event):
-        def wait(self, timeout=None):
-            if threading.current_thread() is threading.main_thread() and not pressed.is_set():
-                ready.wait(5)
-                pressed.set()
-                raise KeyboardInterrupt
-            return super().wait(timeout)
-
-    ours = SimpleNamespace(Event=Pressed, Thread=threading.Thread, Lock=threading.Lock)
-    monkeypatch.setattr("runbook_nb._sync.threading", ours)
-    return pressed
+# -- the keyboard --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_an_interrupt_ends_what_only_lets_others_run(monkeypatch, alone):
+def called_from(caller, start):
+    """Go through the door from plain code, or from inside a running loop."""
+    if caller == "plain":
+        return run_sync(start)
+
+    async def main():
+        return run_sync(start)
+
+    # Not asyncio.run, which hears interrupts itself; a notebook's loop does not either.
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(main())
+    finally:
+        loop.close()
+
+
+@contextlib.contextmanager
+def pressed_when(ready):
+    """Press for an end as soon as something is ready."""
+
+    def press():
+        if ready.wait(10):
+            time.sleep(0.05)  # until it waits: Python may miss a signal that comes just before
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        yield
+    finally:
+        ready.set()
+        thread.join()
+
+
+CALLERS = pytest.mark.parametrize("caller", ["plain", "loop"])
+
+
+@CALLERS
+@MARKED
+def test_an_interrupt_ends_what_only_lets_others_run(caller, mark):
     ready, ended = threading.Event(), []
-    pressing(monkeypatch, ready)
 
+    @mark
     async def work():
         ready.set()
         try:
@@ -265,16 +417,17 @@ def test_an_interrupt_ends_what_only_lets_others_run(monkeypatch, alone):
             ended.append("cancelled")
             raise
 
-    with pytest.raises(KeyboardInterrupt):
-        run_sync(work, alone=alone)
+    with pressed_when(ready), pytest.raises(KeyboardInterrupt):
+        called_from(caller, work)
     assert ended == ["cancelled"]
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_an_interrupt_reaches_what_waits(monkeypatch, alone):
+@CALLERS
+@MARKED
+def test_an_interrupt_reaches_what_waits(caller, mark):
     ready, ended = threading.Event(), []
-    pressing(monkeypatch, ready)
 
+    @mark
     async def work():
         await loop_at_hand()
         ready.set()
@@ -283,28 +436,57 @@ def test_an_interrupt_reaches_what_waits(monkeypatch, alone):
         finally:
             ended.append(asyncio.current_task().cancelling())
 
-    with pytest.raises(KeyboardInterrupt):
-        run_sync(work, alone=alone)
+    with pressed_when(ready), pytest.raises(KeyboardInterrupt):
+        called_from(caller, work)
     assert ended == [1]
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_an_interrupt_is_told_to_what_awaits_nothing(monkeypatch, alone):
+@CALLERS
+@MARKED
+def test_an_interrupt_is_told_to_what_awaits_nothing(caller, mark):
     ready, told = threading.Event(), threading.Event()
-    pressing(monkeypatch, ready)
 
+    @mark
     async def work():
         on_interrupt(told.set)
         ready.set()
         assert told.wait(5)
 
-    with pytest.raises(KeyboardInterrupt):
-        run_sync(work, alone=alone)
+    with pressed_when(ready), pytest.raises(KeyboardInterrupt):
+        called_from(caller, work)
     assert told.is_set()
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_stage_that_swallows_a_cancellation_does_not_keep_the_engine_going(alone):
+@MARKED
+def test_a_second_interrupt_leaves_at_once(mark):
+    seen = []
+
+    @mark
+    async def work():
+        signal.raise_signal(signal.SIGINT)
+        seen.append("went on after the first")
+        signal.raise_signal(signal.SIGINT)
+        seen.append("went on after the second")
+
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(work)
+    assert seen == ["went on after the first"]
+
+
+@MARKED
+def test_an_interrupt_is_raised_though_the_work_ended_well(mark):
+    @mark
+    async def work():
+        signal.raise_signal(signal.SIGINT)
+        return 42
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run_sync(work)
+    assert caught.value.run is None
+
+
+@MARKED
+def test_a_stage_that_swallows_a_cancellation_does_not_keep_the_engine_going(mark):
     seen = []
 
     async def stage():
@@ -322,6 +504,10 @@ def test_a_stage_that_swallows_a_cancellation_does_not_keep_the_engine_going(alo
             raise
         seen.append("went on")
 
+    @mark
+    async def work():
+        await drive(steps())
+
     with pytest.raises(asyncio.CancelledError):
-        run_sync(lambda: drive(steps()), alone=alone)
+        run_sync(work)
     assert seen == ["told"]

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import threading
 import tracemalloc
 import zlib
 
@@ -374,3 +375,31 @@ def test_explaining_a_subject_does_not_go_through_those_before_it(bench, rows):
     assert bench.measure.calls_of(lambda: explain(N - 2)) <= 1.2 * bench.measure.calls_of(
         lambda: explain(2)
     )
+
+
+# -- the door of synchronous calls ---------------------------------------------------------
+
+
+def wants_loop(scope):
+    async def later():
+        return asyncio.get_running_loop().is_running()
+
+    return later()
+
+
+@pytest.mark.parametrize("wants", [False, True])
+def test_a_synchronous_call_starts_no_thread_and_a_loop_only_for_what_is_awaited(
+    monkeypatch, wants
+):
+    started, loops = [], []
+    start, make = threading.Thread.start, asyncio.new_event_loop
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda self: (started.append(self.name), start(self))[1]
+    )
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: (loops.append(1), make())[1])
+    stage = wants_loop if wants else (lambda scope: threading.get_ident())
+    chart = rb.flow_chart("c", stage, id="a").build()
+    box = rb.Toolbox([rb.flowchart_as_tool(name="c", description="d", flowchart=chart)])
+    assert chart.run_sync().result == (True if wants else threading.get_ident())
+    box.call_sync("c")
+    assert (started, len(loops)) == ([], 2 if wants else 0)
