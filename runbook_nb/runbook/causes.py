@@ -67,6 +67,7 @@ class Causes:
         self.rules_known = bool(changes)
         self._changes = tuple(changes)
         self._known: dict[Any, Cause] = {}
+        self._judgings: dict[tuple[RuleSet, bool], Again] = {}
         self._trials: dict[tuple[str, int, bool], Again | None] = {}
 
     @property
@@ -136,7 +137,9 @@ class Causes:
         try:
             if trial != "old":
                 old = made[trial](new, old, self._changes, self.differing[number])
-            return judge_again(old, facts)
+            if (old, later) not in self._judgings:  # of two changes, one undone is one applied
+                self._judgings[old, later] = judge_again(old, facts)
+            return self._judgings[old, later]
         except RuleError:  # no rules are left of it, or they cannot be judged here
             return None
 
