@@ -161,7 +161,7 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end and give its result.
 
     An interrupt from the keyboard cancels the coroutine, waits until it has ended, and then
-    leaves as `KeyboardInterrupt`; a second one leaves at once.
+    leaves as `KeyboardInterrupt`; a second one waits for nothing but tasks that will not end.
 
     Parameters
     ----------
@@ -203,11 +203,17 @@ class _Presses:
 
     def __init__(self, door: _Door) -> None:
         self._door = door
+        self._process = os.getpid()
         self.interrupt: KeyboardInterrupt | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the call still runs, in this process: who put it back later finds Python's."""
+        return not self._door.done.is_set() and os.getpid() == self._process
 
     def __call__(self, number: int, frame: object) -> None:
         # Pressed twice: do not wait for a coroutine that will not end.
-        if self.interrupt is not None:
+        if self.interrupt is not None or not self.live:
             raise KeyboardInterrupt
         self.interrupt = KeyboardInterrupt()
         self._door.cancel()
@@ -224,8 +230,10 @@ def _run(door: _Door) -> KeyboardInterrupt | None:
 
     before = signal.getsignal(signal.SIGINT)
     if isinstance(before, _Presses):
-        door.run()  # an outer door is told, and tells this one
-        return None
+        if before.live:
+            door.run()  # an outer door is told, and tells this one
+            return None
+        before = signal.default_int_handler
     if before is not signal.default_int_handler:
         return _run_beside(door)  # another hears interrupts in this thread, and may raise
     presses = _Presses(door)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from runbook_nb._display import Renderable
-from runbook_nb._sync import loop_for
+from runbook_nb._sync import asks_for_loop, loop_for
 from runbook_nb._view import Card
 from runbook_nb.artifacts.base import DEFAULT_PAGE, ArtifactStore, drive
 from runbook_nb.artifacts.model import ArtifactPage, ArtifactScope, PutResult, Record, Ticket
@@ -188,18 +188,23 @@ class _NoStore(ArtifactStore):
     def _refusal(self) -> ArtifactError:
         return ArtifactError(self._message, code="no_store", where="artifacts", fix=self._fix)
 
+    @asks_for_loop
     async def put(self, scope: ArtifactScope, artifact: Any) -> PutResult:
         raise self._refusal()
 
+    @asks_for_loop
     async def head(self, scope: ArtifactScope, ref: str) -> Ticket | None:
         raise self._refusal()
 
+    @asks_for_loop
     async def get(self, scope: ArtifactScope, ref: str) -> Record | None:
         raise self._refusal()
 
+    @asks_for_loop
     async def delete(self, scope: ArtifactScope, ref: str) -> bool:
         raise self._refusal()
 
+    @asks_for_loop
     async def list(
         self, scope: ArtifactScope, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> ArtifactPage:

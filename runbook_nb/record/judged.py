@@ -433,7 +433,11 @@ class JudgedFan(FanOut):
     def _times(self) -> list[int]:
         """Count the branches of each kind; what was filed is counted once."""
         if len(self._tally) != len(self.kinds):
-            self._tally = list(map(self.numbers.count, range(len(self.kinds))))
+            numbers = self.numbers
+            tally = list(map(numbers.count, range(len(self.kinds))))
+            if self.numbers is not numbers:  # filed meanwhile, while somebody looks on
+                return tally
+            self._tally = tally
         return self._tally
 
     def _alike(self, kinds: tuple[int, ...]) -> Alike:

@@ -307,7 +307,7 @@ def mapped(numbers: Sequence[int], table: Mapping[int, int]) -> array[int]:
     if max(table) - low <= CLOSE:
         close = numpy.zeros(max(table) - low + 1, typecode)
         close[numpy.fromiter(table, "q", len(table)) - low] = values
-        return array(typecode, close[held - low if low else held].tobytes())
+        return array(typecode, close[held.astype("q") - low if low else held].tobytes())
     known = numpy.fromiter(table, "q", len(table))
     order = numpy.argsort(known)
     places = numpy.searchsorted(known[order], held)

@@ -113,11 +113,13 @@ class Live:
 
     def end(self, status: str) -> None:
         """Show how the run ended, where anything was shown of it."""
-        with self._turn:
-            shown, self._over = self._shown is not None and not self._over, True
-            if shown:
-                self._surface.end(self._look(status))
-        _ticker.drop(self)
+        try:
+            with self._turn:
+                shown, self._over = self._shown is not None and not self._over, True
+                if shown:
+                    self._surface.end(self._look(status))
+        finally:  # or its thread would look at it for ever
+            _ticker.drop(self)
 
 
 class _Ticker:

@@ -97,6 +97,10 @@ def check_version(rules: RuleSet, earlier: Iterable[RuleSet]) -> RuleSet:
     return rules
 
 
+def _named(rules: RuleSet) -> str:
+    return "rules without a name" if rules.is_bare else f"the rules {visible(rules.title)}"
+
+
 def save(rules: RuleSet, path: str | os.PathLike[str]) -> Path:
     """Write a rule set to a ``.yaml``, ``.yml`` or ``.json`` file, whole or not at all.
 
@@ -105,8 +109,9 @@ def save(rules: RuleSet, path: str | os.PathLike[str]) -> Path:
     LoadError
         The ending is another, or the file that is there holds no rule set.
     RuleError
-        ``same_version``: the file holds other content under this name and version; or a rule is a
-        function, which no file can hold.
+        ``same_version``: the file holds other content under this name and version;
+        ``other_rules``: it holds a set of another name; or a rule is a function, which no file can
+        hold.
 
     Examples
     --------
@@ -127,7 +132,15 @@ def save(rules: RuleSet, path: str | os.PathLike[str]) -> Path:
         )
     text = str(getattr(rules, form)())
     if target.exists():
-        check_version(rules, [RuleSet.load(target)])
+        held = RuleSet.load(target)
+        if held.name != rules.name:
+            raise RuleError(
+                f"{visible(target.name)} holds {_named(held)}, not {_named(rules)}",
+                where=str(target),
+                code="other_rules",
+                fix="save to another file, or take away the one that is there",
+            )
+        check_version(rules, [held])
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         draft.write_text(text, encoding="utf-8", newline="\n")

@@ -346,7 +346,8 @@ class RuleSet(Renderable, Immutable):
         LoadError
             The ending is another, or the file that is there holds no rule set.
         RuleError
-            ``same_version``: the file holds other content under this name and version.
+            ``same_version``: the file holds other content under this name and version;
+            ``other_rules``: it holds a set of another name.
         """
         from runbook_nb.rules.keeping import save
 

@@ -150,13 +150,13 @@ class Draft:
         """The last set that was kept; None when none was."""
         return self._kept[-1] if len(self._kept) > 1 else None
 
-    def keep(self, version: str) -> RuleSet:
-        """Give the draft as a rule set under a version of its own.
+    def check_applied(self) -> None:
+        """Refuse a draft of which a rule is not applied as it was typed.
 
         Raises
         ------
         RuleError
-            A rule is not applied, can never fire, or the version is that of other content.
+            ``not_applied``: with the first such rule.
         """
         if self.wrong:
             number, first = self.number_of(self.wrong[0].id), self.wrong[0]
@@ -167,8 +167,25 @@ class Draft:
                 code="not_applied",
                 fix="correct it or remove it, then keep the draft",
             )
+
+    def keep(self, version: str, write: Callable[[RuleSet], object] = lambda made: None) -> RuleSet:
+        """Give the draft as a rule set under a version of its own.
+
+        Parameters
+        ----------
+        version : str
+        write : callable, optional
+            Writes the set; where it raises, the version is not taken.
+
+        Raises
+        ------
+        RuleError
+            A rule is not applied, can never fire, or the version is that of other content.
+        """
+        self.check_applied()
         made = versioned(self._made(version, [each.rule for each in self.rules]), version)
         check_version(made, self._kept)
+        write(made)
         if made not in self._kept:
             self._kept.append(made)
         return made

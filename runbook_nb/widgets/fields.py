@@ -8,7 +8,7 @@ says so, and what it says is put beside the field it is about.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from runbook_nb._arguments import resolved, secret_names, validate_arguments
@@ -53,6 +53,8 @@ class Field:
         be null.
     texts : bool
         Whether what was typed is taken as it is, where it could be something else too.
+    typed : str
+        How what was typed is read, where it is a secret.
     """
 
     name: str
@@ -65,6 +67,11 @@ class Field:
     choices: tuple[tuple[str, Any], ...] = ()
     empty: Any = MISSING
     texts: bool = False
+    typed: Kind = "text"
+
+    @property
+    def _read_as(self) -> Kind:
+        return self.typed if self.kind == "secret" else self.kind
 
     @property
     def blank(self) -> Raw:
@@ -86,10 +93,11 @@ class Field:
         if self.kind == "choice":
             found = [str(n) for n, (_, one) in enumerate(self.choices) if _same(one, value)]
             return found[0] if found else NOTHING
-        if isinstance(value, str) and self.kind != "json":
+        plain = self._read_as != "json" or (self.kind == "secret" and self.texts)
+        if isinstance(value, str) and plain:
             return value
         wire = to_wire(thaw(value), WireReport())
-        if isinstance(wire, str) and self.kind != "json":
+        if isinstance(wire, str) and plain:
             return wire
         return json.dumps(wire, ensure_ascii=False, indent=2 if self.kind == "json" else None)
 
@@ -113,19 +121,20 @@ class Field:
         if self.kind == "choice":
             chosen = text.isdecimal() and int(text) < len(self.choices)
             return self.choices[int(text)][1] if chosen else self.empty
-        if not text.strip() and self.kind != "secret":
+        secret = self.kind == "secret"
+        if not (text if secret else text.strip()):
             return self.empty
-        if not text:
-            return self.empty
-        if self.kind in ("text", "date", "secret"):
+        if self._read_as in ("text", "date"):
             return text
         try:
             found = json.loads(text.strip(), parse_constant=_refused)
         except ValueError as error:
-            if self.kind == "number" or self.texts:
-                return text.strip()  # which the check says is no number
+            if self._read_as == "number" or self.texts:
+                # Of a number the check says that it is none; a secret text is left as it is.
+                return text if secret and self.texts else text.strip()
             raise ValueError(f"is no JSON: {_at(error)}") from None
-        return found
+        # A secret that can be a text is one, however much it looks like a number.
+        return text if secret and self.texts and not isinstance(found, dict | list) else found
 
     def told(self) -> dict[str, Any]:
         """Give what a front end draws it from."""
@@ -175,9 +184,15 @@ def fields_of(schema: Mapping[str, Any], hidden: Iterable[str] = ()) -> tuple[Fi
     [('cluster', 'choice', True, ''), ('days', 'number', False, 'whole number, at least 1')]
     """
     needed = set(schema.get("required", ()))
-    secret = {*secret_names(schema), *hidden}
+    secret = set(hidden)
     return tuple(
-        _field(schema, name, sub, required=name in needed, secret=name in secret)
+        _field(
+            schema,
+            name,
+            sub,
+            required=name in needed,
+            secret=name in secret or holds_secret(schema, sub),
+        )
         for name, sub in schema.get("properties", {}).items()
     )
 
@@ -191,8 +206,10 @@ def _field(
     choices = _choices(root, inner)
     kind = _kind(inner, bool(choices))
     hint = "" if choices else _hint(inner)
+    typed = _typed(inner, kind, choices)
     if kind == "switch" and default is MISSING and not required:
         kind, choices = "choice", (("yes", True), ("no", False))
+    given = bool(choices) or kind == "switch"
     if secret:
         kind, choices, default = "secret", (), MISSING
     title = outer.get("title") or inner.get("title")
@@ -206,8 +223,59 @@ def _field(
         default=default,
         choices=choices,
         empty=None if nullable and required else MISSING,
-        texts=kind == "json" and _takes_text(inner),
+        texts=(typed if secret else kind) == "json" and not given and _takes_text(inner),
+        typed=typed if secret else "text",
     )
+
+
+def holds_secret(
+    root: Mapping[str, Any], schema: Any, named: Callable[[str], bool] = lambda name: False
+) -> bool:
+    """Say whether an input is a secret, or a part of it is one, however deep that lies.
+
+    Parameters
+    ----------
+    root : mapping
+        The schema that references point into.
+    schema : object
+        The input's own.
+    named : callable
+        Says whether a name is that of a secret.
+
+    Examples
+    --------
+    >>> auth = {"type": "object", "properties": {"token": {"type": "string"}}}
+    >>> holds_secret({}, auth), holds_secret({}, auth, named="token".__eq__)
+    (False, True)
+    """
+    left, followed = [schema], set[str]()
+    while left:
+        part = left.pop()
+        if isinstance(part, list | tuple):
+            left.extend(part)
+        if not isinstance(part, Mapping):
+            continue
+        known = part.get("properties")
+        if isinstance(known, Mapping) and any(named(str(name)) for name in known):
+            return True
+        # The schema's own law says what a secret is.
+        if secret_names({**root, "properties": {"": part}}):
+            return True
+        ref = part.get("$ref")
+        if isinstance(ref, str) and ref not in followed:
+            followed.add(ref)
+            left.append(resolved(root, {"$ref": ref}))
+        left.extend(part.values())
+    return False
+
+
+def _typed(schema: Mapping[str, Any], kind: Kind, choices: Sequence[tuple[str, Any]]) -> Kind:
+    """Say how a secret is read, for which there is no switch and nothing to choose from."""
+    if kind == "choice":
+        return "text" if all(isinstance(value, str) for _, value in choices) else "json"
+    if kind == "json" and schema.get("type") is None and "format" in schema:
+        return "text"
+    return "json" if kind == "switch" else kind
 
 
 def _without_null(
@@ -323,7 +391,8 @@ class Entries:
     schema : mapping
         The tool's input schema.
     policy : Redact or None
-        What the tool hides: inputs it names are secrets, and no problem quotes one.
+        What the tool hides: inputs it names, whole or in part, are secrets, and no problem quotes
+        one.
 
     Examples
     --------
@@ -340,7 +409,12 @@ class Entries:
 
         redactor = Redactor(policy)
         known = schema.get("properties", {})
-        hidden = [name for name in known if redactor.active and redactor.names(name)]
+        hidden = [
+            name
+            for name, sub in known.items()
+            if redactor.hides_key(name)
+            or (redactor.active and holds_secret(schema, sub, redactor.names))
+        ]
         self.schema = schema
         self.fields = fields_of(schema, hidden)
         self.by_name = {field.name: field for field in self.fields}
@@ -383,6 +457,14 @@ class Entries:
             found.setdefault(known, []).append(_beside(problem, known))
         order = [*self.by_name, ""]
         return {name: "; ".join(found[name]) for name in order if name in found}
+
+    def secrets_in(self, raw: Mapping[str, Raw]) -> set[str]:
+        """Give every text that must not be seen: of the secrets typed, and of the policy."""
+        from runbook_nb.record.redact import Redactor
+
+        typed = {str(raw[name]) for name in self.secret if raw.get(name)}
+        literal = () if self._policy is None else self._policy.values
+        return {*typed, *literal, *Redactor(self._policy).secrets_in(self.values(raw))}
 
     def _about(self, problem: Problem) -> str:
         """Give the field a problem is about; the empty text for none."""

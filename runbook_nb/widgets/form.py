@@ -23,7 +23,7 @@ from runbook_nb.chart.progress import Look, Progress, observing
 from runbook_nb.coverage import read_coverage_result
 from runbook_nb.coverage.views import absence_view
 from runbook_nb.errors import DefinitionError, Paused, RunCancelled, ToolRefused
-from runbook_nb.record.redact import Redact, Redactor
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.run import Run
 from runbook_nb.render.bundle import TEXT, bundle_of
 from runbook_nb.render.live import show_on
@@ -123,6 +123,7 @@ class RunForm(Widget):
         self._fields = _entries_of(self._tool)
         self._secrets: dict[str, str] = {}
         self._ran_with: tuple[Any, Any] | None = None
+        self._met: set[str] = set()
         self._thread: threading.Thread | None = None
         self._stop = Stop()
         self._told: Progress | None = None
@@ -253,7 +254,7 @@ class RunForm(Widget):
             return False
         args = self._fields.values(self._raw())
         self._stop, self._told = Stop(), None
-        self._ran_with = self._now()
+        self._ran_with, self._met = self._now(), self._fields.secrets_in(self._raw())
         self.stale, self.progress, self.outcome, self.status = False, {}, {}, "running"
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._go, args), name="runbook_nb-form", daemon=True
@@ -316,9 +317,8 @@ class RunForm(Widget):
         shown = given if ended is None else self.incomplete
         # The answer's own form for machines would be saved with the widget once more.
         with settings(embed=False):
-            self._bundle = (
-                None if shown is None and ended is not None else bundle_for(shown, self._name)
-            )
+            nothing = shown is None and ended is not None
+            self._bundle = None if nothing else bundle_for(shown, self._name)
         self.outcome = self._outcome(ended)
         self._show()
         self.status = _status_of(ended)
@@ -326,16 +326,17 @@ class RunForm(Widget):
     def _outcome(self, ended: BaseException | None) -> dict[str, str]:
         if ended is None:
             return {"said": "" if self._told is None else self._told.said}
-        redactor = Redactor(Redact(values=tuple(filter(None, self._secrets.values()))))
+        redactor = Redactor(None) if self.incomplete is None else self.incomplete.redactor
+        redactor = redactor.knowing(self._met | self._fields.secrets_in(self._raw()))
         fault = {key: redactor.text(text) for key, text in fault_of(ended).items()}
         place = None if self.incomplete is None else self.incomplete.ended_at
-        stage = "" if place is None else clip(visible(str(place["stage"])), MAX_VALUE)
+        stage = "" if place is None else redactor.text(str(place["stage"]))
         if isinstance(ended, RunCancelled) and self._stop.is_set():
             below = "what is below is how far it came"
             fault = {"what": "no answer", "fix": below if self.incomplete is not None else ""}
         if isinstance(ended, Paused):
             fault["fix"] = "go on with toolbox.resume_sync(form.error.checkpoint, answer)"
-        return {**fault, "stage": stage}
+        return {**fault, "stage": clip(visible(stage), MAX_VALUE)}
 
     # -- what is shown ---------------------------------------------------------------------
 

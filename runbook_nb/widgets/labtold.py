@@ -5,11 +5,13 @@ Every count is the comparison's. Texts are made for showing, lists are capped an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from runbook_nb._text import MISSING, clip, counted, show, visible
 from runbook_nb._view import Role, verdict_role
@@ -32,6 +34,7 @@ from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.wording import REDACTED, SYMBOLS, function_name, value_text
 from runbook_nb.runbook.comparing import Flip
 from runbook_nb.runbook.sides import GAP_WORDS
+from runbook_nb.widgets.base import MAX_STATE
 from runbook_nb.widgets.drafts import DraftRule
 
 if TYPE_CHECKING:
@@ -45,6 +48,22 @@ KEYS: Final = 200
 NEAR: Final = 3
 #: Characters of one text.
 LENGTH: Final = 200
+
+#: How many rules, elements of a list that can be changed and characters of a text that can be
+#: changed are sent: the first that the state has room for.
+_SIZES: Final = (
+    (RULES, ELEMENTS, 10_000),
+    (RULES, 20, 1_000),
+    *((RULES >> halved, 20, LENGTH) for halved in range(7)),
+    (0, 0, 0),
+)
+#: How many elements are named of a list that is too long to be changed.
+_NAMED: Final = 20
+#: Room that is left for what a widget holds beside what it tells.
+_SPARE: Final = 8 * 1024
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+_Number = TypeVar("_Number", int, float, Decimal)
 
 #: Kinds of limit that are typed into a field of their own.
 _FIELDS: Final = {
@@ -71,8 +90,7 @@ def told(lab: RuleLab) -> dict[str, Any]:
     comparison = lab.comparison
     limit = lab.limit
     spread = None if limit is None else _histogram(lab, limit)
-    silent = {one.rule_index: one.words for one in lab.silent}
-    return {
+    seen = {
         "title": _clip(lab.rules.name or "rules"),
         "before": _clip(lab.before.version or "before"),
         "notes": [_clip(note) for note in lab.notes],
@@ -80,8 +98,6 @@ def told(lab: RuleLab) -> dict[str, Any]:
         "words": [_word(lab, word) for word in lab.comparison.words],
         "keys": [_clip(key) for key in lab.facts.keys[:KEYS]],
         "ops": [[op, text] for op, text in _OPS.items()],
-        "rules": [_rule(lab, each, silent) for each in lab.edited.rules[:RULES]],
-        "more": max(len(lab.edited.rules) - RULES, 0),
         "default": _default(lab),
         "headline": headline(lab),
         "changed": comparison.changed,
@@ -105,6 +121,26 @@ def told(lab: RuleLab) -> dict[str, Any]:
         "kept": "" if lab.kept is None else _clip(lab.kept.version),
         "can_keep": lab.edited.is_changed and not lab.edited.wrong,
     }
+    return seen | _rules(lab, MAX_STATE - _SPARE - _size(seen))
+
+
+def _size(seen: Any) -> int:
+    return len(json.dumps(seen).encode())
+
+
+def _rules(lab: RuleLab, room: int) -> dict[str, Any]:
+    """Tell the rules, as much of them as there is room for."""
+    silent = {one.rule_index: one.words for one in lab.silent}
+    found: dict[str, Any] = {}
+    for rules, elements, length in _SIZES:
+        shown = lab.edited.rules[:rules]
+        found = {
+            "rules": [_rule(lab, each, silent, elements, length) for each in shown],
+            "more": len(lab.edited.rules) - len(shown),
+        }
+        if _size(found) <= room:
+            break
+    return found
 
 
 def headline(lab: RuleLab) -> str:
@@ -134,7 +170,9 @@ def _word(lab: RuleLab, word: str) -> dict[str, Any]:
 # --- the form ----------------------------------------------------------------------------------
 
 
-def _rule(lab: RuleLab, each: DraftRule, silent: Mapping[int, str]) -> dict[str, Any]:
+def _rule(
+    lab: RuleLab, each: DraftRule, silent: Mapping[int, str], elements: int, length: int
+) -> dict[str, Any]:
     rule = each.rule
     place = lab.edited.places().get(each.id)
     before = None if each.origin is None else lab.fired_before[each.origin]
@@ -163,7 +201,7 @@ def _rule(lab: RuleLab, each: DraftRule, silent: Mapping[int, str]) -> dict[str,
         seen["function"] = function_name(rule.when)
         return seen
     seen["conditions"] = [
-        _condition(lab, each, key, op, value)
+        _condition(lab, each, Limit(0, key, op, value), elements, length)
         for key, ops in rule.when.items()
         for op, value in ops.items()
     ]
@@ -197,25 +235,54 @@ def _fields(lab: RuleLab, change: RuleChange, each: DraftRule) -> str:
     return _clip(" · ".join(words))
 
 
-def _condition(lab: RuleLab, each: DraftRule, key: str, op: str, value: Any) -> dict[str, Any]:
+def _field(value: Any) -> str:
+    """Name the field a value is typed into; a decimal is read back as one."""
+    return "decimal" if isinstance(value, Decimal) else _FIELDS.get(kind_of(value), "fixed")
+
+
+def _fits(value: Any, elements: int, length: int) -> bool:
+    """Say whether a limit is small enough to be sent whole."""
+    if isinstance(value, list | tuple):
+        return len(value) <= elements and all(_fits(one, elements, length) for one in value)
+    return len(value if isinstance(value, str) else value_text(value)) <= length
+
+
+def _shortened(value: Any) -> str:
+    """Say of a limit that is not sent whole what it begins with: ``1, 2 … (2 of 100 shown)``."""
+    if not isinstance(value, list | tuple):
+        text = value if isinstance(value, str) else value_text(value)
+        return f"{text[:LENGTH]}… ({LENGTH} of {len(text)} characters shown)"
+    named = [_clip(value_text(one)) for one in value[:_NAMED]]
+    while len(named) > 1 and sum(map(len, named)) > LENGTH:
+        named.pop()
+    return f"{', '.join(named)} … ({len(named)} of {len(value)} shown)"
+
+
+def _condition(
+    lab: RuleLab, each: DraftRule, limit: Limit, elements: int, length: int
+) -> dict[str, Any]:
+    key, op, value = limit.key, limit.op, limit.value
     hidden = lab.hides(key)
-    kind = _FIELDS.get(kind_of(value), "fixed")
+    kind = _field(value)
     if op in PRESENCE:
         kind = "presence"
     elif op == "between":
-        kind = f"between_{_FIELDS.get(kind_of(value[0]), 'fixed')}"
+        kind = f"between_{_field(value[0])}"
     elif op in ("in", "not_in"):
-        kind = "list" if len(value) <= ELEMENTS else "fixed"
+        kind = "list"
+    whole = hidden or kind == "presence" or _fits(value, max(elements, 2), length)
+    if not whole:
+        kind = "fixed"
     seen = {
         "key": key,
         "op": op,
         "kind": "hidden" if hidden else kind,
-        "value": REDACTED if hidden else typed_text(value),
+        "value": REDACTED if hidden else typed_text(value) if whole else _shortened(value),
         "unit": _clip(each.rule.unit_of(key) or ""),
         "slider": None,
     }
-    if kind == "number" and op in SIDED and not hidden:
-        seen["slider"] = _slider(lab, each, Limit(0, key, op, value))
+    if kind in ("number", "decimal") and op in SIDED and not hidden:
+        seen["slider"] = _slider(lab, each, limit)
     return seen
 
 
@@ -230,14 +297,12 @@ def typed_text(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, list | tuple):
-        return [
-            {"kind": _FIELDS.get(kind_of(one), "fixed"), "value": typed_text(one)}
-            for one in value[:ELEMENTS]
-        ]
+        return [{"kind": _field(one), "value": typed_text(one)} for one in value[:ELEMENTS]]
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return f"{value.total_seconds():g}"
+        seconds = Decimal(value // _MICROSECOND).scaleb(-6)
+        return f"{seconds.normalize():f}"
     if isinstance(value, int | float | Decimal):
         return str(value)
     return value if isinstance(value, str) else value_text(value)
@@ -271,11 +336,17 @@ def limit_of(kind: str, typed: Any) -> Any:
         if kind == "datetime":
             return datetime.fromisoformat(text)
         if kind == "span":
-            return timedelta(seconds=float(text))
+            return _span(text)
         if kind == "number":
             return _number(text)
-    except (ValueError, InvalidOperation, OverflowError):
-        wanted = {"span": "a number of seconds", "datetime": "a date with a time"}
+        if kind == "decimal":
+            return _finite(Decimal(text))
+    except (ValueError, ArithmeticError):
+        wanted = {
+            "span": "a number of seconds",
+            "datetime": "a date with a time",
+            "decimal": "a number",
+        }
         said = wanted.get(kind, f"a {kind}")
         raise ValueError(
             f"{visible(text)!r} is not {said}" if text else f"{said} is missing"
@@ -283,11 +354,24 @@ def limit_of(kind: str, typed: Any) -> Any:
     raise ValueError("a limit of this kind cannot be typed")
 
 
+def _finite(number: _Number) -> _Number:
+    """Give a number that can be measured; what has no end, and what is no number, is refused."""
+    if not isfinite(float(number)):
+        raise ValueError
+    return number
+
+
 def _number(text: str) -> int | float:
     try:
-        return int(text)
+        return _finite(int(text))
     except ValueError:
-        return float(text)
+        return _finite(float(text))
+
+
+def _span(text: str) -> timedelta:
+    # Refuses what is too long; a float alone would round the microseconds of a long span.
+    timedelta(seconds=float(text))
+    return int((Decimal(text) * 1_000_000).to_integral_value()) * _MICROSECOND
 
 
 def _slider(lab: RuleLab, each: DraftRule, limit: Limit) -> dict[str, Any] | None:

@@ -358,11 +358,16 @@ class RuleLab(Widget):
         Raises
         ------
         RuleError
-            A rule is not applied or can never fire, or the version is that of other content.
+            A rule is not applied or can never fire, the version is that of other content, or a
+            limit that would be written is hidden by a policy.
         """
-        made = self._draft.keep(self._draft.next_version if version is None else version)
-        if self._path is not None:
-            save(made, self._path)
+        named = self._draft.next_version if version is None else version
+        path = self._path
+        if path is None:
+            made = self._draft.keep(named)
+        else:
+            self._check_hidden()
+            made = self._draft.keep(named, lambda rules: save(rules, path))
         self._tell()
         return made
 
@@ -376,7 +381,7 @@ class RuleLab(Widget):
         Raises
         ------
         RuleError
-            A rule is a function, or a limit is hidden by a policy.
+            A rule is a function or not applied, or a limit is hidden by a policy.
         """
         write = {"python": "to_python", "yaml": "to_yaml", "json": "to_json"}.get(form)
         if write is None:
@@ -386,18 +391,26 @@ class RuleLab(Widget):
                 fix="ask for python, yaml or json",
             )
         draft = self._draft
-        hidden = [key for each in draft.rules for key in keys_of(each.rule) if self.hides(key)]
+        self._check_hidden()
+        draft.check_applied()
+        rules = draft.base
+        if draft.is_changed:
+            rules, kept = draft._made(draft.next_version, draft.applied.rules), draft.kept
+            # A version stands for the whole content: the default and the rest of it too.
+            if kept is not None and draft._made(kept.version, rules.rules) == kept:
+                rules = kept
+        return str(getattr(rules, write)())
+
+    def _check_hidden(self) -> None:
+        """Refuse to write out what a policy hides."""
+        rules = self._draft.rules
+        hidden = [key for each in rules for key in keys_of(each.rule) if self.hides(key)]
         if hidden:
             raise RuleError(
                 f"the limit of {visible(hidden[0])} is hidden by a policy",
                 code="hidden_limit",
                 fix="change the rules where they are declared",
             )
-        version = draft.next_version
-        if draft.kept is not None and draft.kept.rules == draft.applied.rules:
-            version = draft.kept.version
-        rules = draft.base if not draft.is_changed else draft._made(version, draft.applied.rules)
-        return str(getattr(rules, write)())
 
     def _changed(self) -> None:
         self._judge()

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from runbook_nb.artifacts import ArtifactScope, BoundArtifacts, InMemoryArtifacts, NoArtifacts
+from runbook_nb.chart.builder import flow_chart
 from runbook_nb.errors import ArtifactError, DefinitionError
 
 HERE = ArtifactScope("c1")
@@ -189,6 +190,14 @@ def test_without_a_store_every_verb_refuses_and_says_how_to_get_one(verb):
         assert caught.value.code == "no_store"
         assert "no artifact store is attached" in str(caught.value)
         assert "artifacts=InMemoryArtifacts()" in caught.value.fix
+
+
+def test_without_a_store_a_plain_stage_is_told_so_too():
+    def work(scope):
+        NoArtifacts().put_sync(note())
+
+    with pytest.raises(ArtifactError, match="no artifact store is attached"):
+        flow_chart("c", work, id="work").build().run_sync()
 
 
 def test_an_inner_call_may_give_its_own_ground_for_having_no_store():

@@ -202,6 +202,28 @@ def test_a_handler_set_inside_stays():
         signal.signal(signal.SIGINT, before)
 
 
+def test_what_heard_interrupts_for_a_call_that_has_ended_leaves_them_to_python():
+    """Whoever sets a handler inside and puts the one before back later, as debuggers do."""
+    held = []
+
+    async def work():
+        held.append(signal.signal(signal.SIGINT, signal.SIG_IGN))
+
+    async def well():
+        return 1
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        run_sync(work)
+        signal.signal(signal.SIGINT, held[0])
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert run_sync(well) == 1
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("caller", ["plain", "loop"])
 def test_an_interrupt_is_passed_on_to_doors_inside_and_to_those_who_asked(caller):
     told = []

@@ -145,3 +145,8 @@ def test_numpy_is_not_imported_for_little(monkeypatch):
     monkeypatch.delitem(sys.modules, "numpy", raising=False)
     assert tallies.numpy_for(99_999) is None
     assert "numpy" not in sys.modules
+
+
+def test_numbers_below_nothing_are_mapped_beside_small_ones():
+    many = array("B", [3] * 100_001)
+    assert mapped(many, {-1: 0, 3: 300}) == array("H", [300]) * 100_001

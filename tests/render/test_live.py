@@ -104,6 +104,22 @@ def test_what_cannot_be_shown_ends_nothing(made):
     assert made.screen.ended == []
 
 
+def test_a_surface_that_breaks_at_the_end_is_looked_at_no_more(made, monkeypatch):
+    ticker = live._Ticker()
+    monkeypatch.setattr(live, "_ticker", ticker)
+    ticker._lives.append(made.live)
+    made.clock.now = 1.0
+    made.live.tick()
+
+    def broken(progress):
+        raise RuntimeError("gone")
+
+    made.screen.end = broken
+    with pytest.raises(RuntimeError, match="gone"):
+        made.live.end("ok")
+    assert ticker._lives == []
+
+
 def test_one_thread_looks_at_all_runs_and_ends(monkeypatch):
     monkeypatch.setattr(live, "PERIOD", 0.001)
     ticker = live._Ticker()

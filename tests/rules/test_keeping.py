@@ -82,3 +82,16 @@ def test_a_file_that_holds_no_rules_is_left_alone(tmp_path):
 def test_an_ending_nobody_reads_is_refused(tmp_path):
     with pytest.raises(LoadError, match=r"\.txt"):
         limit(7).save(tmp_path / "rules.txt")
+
+
+def test_a_file_of_another_rule_set_is_not_overwritten(tmp_path):
+    path = limit(7).save(tmp_path / "rules.yaml")
+    with pytest.raises(
+        RuleError, match="holds the rules age v1, not the rules another v2"
+    ) as found:
+        limit(14, "v2", name="another").save(path)
+    assert found.value.code == "other_rules"
+    assert "another file" in found.value.fix
+    with pytest.raises(RuleError, match="not rules without a name"):
+        RuleSet.bare([Rule({"a": {"gt": 1}}, "x")]).save(path)
+    assert RuleSet.load(path) == limit(7)

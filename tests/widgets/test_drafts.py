@@ -233,3 +233,18 @@ def test_a_limit_that_is_none_is_refused_before_its_type_is_asked():
     one = Draft(rules, check_limit=check)
     one.set_limit(1, "a", "gt", None)
     assert one.wrong
+
+
+def test_a_version_whose_writing_failed_is_not_taken():
+    def full(made):
+        raise OSError(f"no room for {made.title}")
+
+    draft = Draft(RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh"))
+    draft.set_limit(1, "days", "gt", 14)
+    with pytest.raises(OSError, match="no room for age v2"):
+        draft.keep("v2", full)
+    assert (draft.kept, draft.next_version) == (None, "v2")
+    draft.set_limit(1, "days", "gt", 20)
+    written = []
+    assert draft.keep("v2", written.append).rules[0].when["days"]["gt"] == 20
+    assert written == [draft.kept]

@@ -244,6 +244,69 @@ def test_what_a_policy_hides_is_a_secret_too():
     assert made.secret == {"token"}
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Redact(keys=("token",)),
+        Redact(patterns=("^tok",)),
+        Redact(paths=("auth.token",)),
+        Redact(fields={"auth": ("token",)}),
+    ],
+)
+def test_a_field_that_holds_what_a_policy_hides_is_a_secret(policy):
+    auth = {"type": "object", "properties": {"token": {"type": "string"}}}
+    made = entries(policy=policy, auth=auth, other={"type": "object"})
+    assert made.secret == {"auth"}
+    assert made.values({"auth": '{"token": "t"}'}) == {"auth": {"token": "t"}}
+
+
+def test_a_secret_part_is_found_however_deep_it_lies():
+    told = {
+        **schema(
+            rows={"type": "array", "items": {"$ref": "#/$defs/Row"}},
+            tree={"$ref": "#/$defs/Tree"},
+            map={"type": "object", "additionalProperties": {"format": "password"}},
+        ),
+        "$defs": {
+            "Row": {"type": "object", "properties": {"pin": {"writeOnly": True}}},
+            "Tree": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Tree"}}},
+        },
+    }
+    assert Entries(told, None).secret == {"rows", "map"}
+
+
+@pytest.mark.parametrize(
+    ("sub", "value"),
+    [
+        ({"type": "integer"}, 1234),
+        ({"type": "number"}, 0.5),
+        ({"type": "boolean"}, False),
+        ({"type": "string"}, "1234"),
+        ({"type": ["string", "null"]}, " 12 "),
+        ({"type": ["string", "object"]}, "1234"),
+        ({"type": ["string", "object"]}, {"a": "1"}),
+        ({"enum": [1, 2]}, 2),
+        ({"enum": ["1", "2"]}, "2"),
+        ({"type": "array", "items": {"type": "string"}}, ["1", "2"]),
+        ({"format": "password"}, '{"a": 1}'),
+        ({}, "1234"),
+    ],
+)
+def test_a_secret_is_read_by_its_declared_type(sub, value):
+    one = field({**sub, "writeOnly": True})
+    assert one.kind == "secret"
+    found = one.read(one.write(value))
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_a_secret_of_another_type_is_not_quoted():
+    made = entries(pin={"type": "integer", "writeOnly": True}, auth={"type": "object"})
+    said = made.problems({"pin": "hunter-22"})
+    assert set(said) == {"pin"}
+    assert "hunter-22" not in str(said)
+
+
 def test_no_problem_quotes_a_secret():
     made = entries(["pin"], pin={"type": "string", "pattern": "^[0-9]+$", "format": "password"})
     said = made.problems({"pin": "hunter-22"})

@@ -24,7 +24,9 @@ INPUTS = {
 }
 
 
-def make_box(stage=None, *, inputs=INPUTS, required=("cluster",), name="backup_triage"):
+def make_box(
+    stage=None, *, inputs=INPUTS, required=("cluster",), name="backup_triage", redact=None
+):
     """Make a toolbox whose runbook has three stages, the second of them given."""
 
     def procedure(tools):
@@ -50,6 +52,7 @@ def make_box(stage=None, *, inputs=INPUTS, required=("cluster",), name="backup_t
         procedure=procedure,
         result_kind="report/ran",
         input_schema=schema,
+        redact=redact,
     )
     return rb.Toolbox([made])
 
@@ -373,6 +376,76 @@ def test_a_plain_tools_error_does_not_quote_the_secret():
     made = rb.define_tool(name="login", execute=fail, input_schema=schema)
     form = ran(RunForm(rb.Toolbox([made]), "login").set(token="hunter-22"))
     assert form.outcome["what"] == "ValueError: no such token: [REDACTED]"
+
+
+def test_what_the_runbook_hides_is_in_no_error():
+    def fail(scope):
+        scope["key"] = "met-in-the-run"
+        raise ValueError(f"refused for s3cretval999 and {scope['key']}")
+
+    redact = rb.Redact(values=("s3cretval999",), keys=("key",))
+    form = ran(RunForm(make_box(fail, redact=redact), "backup_triage").set(cluster="eu"))
+    assert form.status == "failed"
+    assert form.outcome["what"] == "ValueError: refused for [REDACTED] and [REDACTED]"
+    told = str([form.get_state(), str(form), form._repr_mimebundle_(), form._bundle])
+    assert "s3cretval999" not in told
+    assert "met-in-the-run" not in told
+
+
+def test_a_secret_edited_during_a_run_is_hidden_as_it_was_and_as_it_is(gate):
+    reached = threading.Event()
+
+    def fail(args):
+        reached.set()
+        gate.wait(PATIENCE)
+        raise ValueError(f"{args['token']} is not other-pw-123")
+
+    schema = {"type": "object", "properties": {"token": INPUTS["token"]}}
+    made = rb.define_tool(name="login", execute=fail, input_schema=schema)
+    form = RunForm(rb.Toolbox([made]), "login").set(token="hunter-22")
+    form.run()
+    assert reached.wait(PATIENCE)
+    form.set(token="other-pw-123")
+    gate.set()
+    form.join(PATIENCE)
+    assert form.outcome["what"] == "ValueError: [REDACTED] is not [REDACTED]"
+
+
+@pytest.mark.parametrize("redact", [None, rb.Redact(keys=("token",))])
+def test_a_field_that_holds_a_secret_is_in_no_trait(redact):
+    token = {"type": "string"} if redact else INPUTS["token"]
+    auth = {"type": "object", "properties": {"token": token}}
+    given = []
+
+    def fail(scope):
+        given.append(dict(scope.args["auth"]))
+        raise ValueError(f"bad token {given[0]['token']}")
+
+    box = make_box(fail, inputs={"auth": auth}, required=(), redact=redact)
+    form = RunForm(box, "backup_triage").set(auth={"token": "nested-s3cret"})
+    assert form.filled == ["auth"]
+    assert form.entries == {}
+    ran(form)
+    assert given == [{"token": "nested-s3cret"}]
+    assert form.outcome["what"] == "ValueError: bad token [REDACTED]"
+    assert "nested-s3cret" not in str([form.get_state(), str(form), repr(form)])
+    about = {"secrets": {"auth": '{"token": 3}'}}
+    said = form.answer({"ask": "run", "id": 1, "about": about})
+    assert said["answer"]["begun"] is False
+    assert set(said["answer"]["faults"]) == {"auth"}
+
+
+def test_a_secret_can_be_a_number():
+    pins = []
+    schema = {"type": "object", "properties": {"pin": {"type": "integer", "writeOnly": True}}}
+    made = rb.define_tool(
+        name="login", execute=lambda args: pins.append(args["pin"]), input_schema=schema
+    )
+    form = RunForm(rb.Toolbox([made]), "login").set(pin=1234)
+    assert form.problems() == {}
+    assert form.entries == {}
+    ran(form)
+    assert pins == [1234]
 
 
 # -- messages --------------------------------------------------------------------------------

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
+from decimal import Decimal
+from importlib.resources import files
+from shutil import which
 
 import pandas as pd
 import pytest
@@ -345,6 +349,8 @@ def test_a_new_rule_begins_with_a_condition_nobody_meets():
         ("date", "2026-11-30", dt.date(2026, 11, 30)),
         ("datetime", "2026-11-30T08:00+00:00", dt.datetime(2026, 11, 30, 8, tzinfo=dt.UTC)),
         ("span", "90", dt.timedelta(seconds=90)),
+        ("span", "3456000.000001", dt.timedelta(days=40, microseconds=1)),
+        ("decimal", "0.3", Decimal("0.3")),
         ("list", [{"kind": "text", "value": "a"}, {"kind": "number", "value": "7"}], ["a", 7]),
         (
             "between_number",
@@ -368,6 +374,12 @@ def test_what_is_typed_becomes_a_limit_of_its_kind(kind, typed, value):
         ("datetime", "noon", "'noon' is not a date with a time"),
         ("span", "an hour", "'an hour' is not a number of seconds"),
         ("fixed", "{}", "cannot be typed"),
+        *(
+            (kind, text, f"'{text}' is not a number")
+            for kind in ("number", "decimal", "span")
+            for text in ("inf", "-inf", "nan", "1e400")
+        ),
+        ("number", "9" * 400, "is not a number"),
     ],
 )
 def test_what_is_not_of_its_kind_says_so(kind, typed, message):
@@ -381,9 +393,8 @@ LIMITS = st.one_of(
     st.booleans(),
     st.text(max_size=5),
     st.dates(),
-    st.timedeltas(dt.timedelta(0), dt.timedelta(3)).map(
-        lambda d: d - dt.timedelta(microseconds=d.microseconds)
-    ),
+    st.timedeltas(dt.timedelta(-(10**8)), dt.timedelta(10**8)),
+    st.decimals(-(10**9), 10**9, places=4),
     st.lists(st.one_of(st.integers(), st.text(max_size=3)), max_size=4),
 )
 
@@ -391,8 +402,47 @@ LIMITS = st.one_of(
 @settings(max_examples=100)
 @given(LIMITS)
 def test_a_limit_that_was_shown_is_read_back_as_it_was(value):
-    kind = labtold._FIELDS[labtold.kind_of(value)]
-    assert labtold.limit_of(kind, labtold.typed_text(value)) == value
+    read = labtold.limit_of(labtold._field(value), labtold.typed_text(value))
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "typed"),
+    [
+        ([dt.timedelta(days=40, seconds=1), dt.timedelta(days=50)], "4320001"),
+        ([Decimal("0.1"), Decimal("0.3")], "0.4"),
+        ([0.1, 0.3], "0.4"),
+    ],
+    ids=["span", "decimal", "float"],
+)
+def test_the_other_end_of_a_range_stays_as_it_was(ends, typed):
+    rules = rb.RuleSet("r", "1", [rb.Rule({"d": {"between": ends}}, "in")], "out")
+    lab = RuleLab({"d": ends}, rules)
+    (condition,) = lab.told["rules"][0]["conditions"]
+    lower, upper = condition["value"]
+    said(lab, "limit", 0, "d", "between", condition["kind"], [lower, {**upper, "value": typed}])
+    low, high = lab.draft.rules[0].when["d"]["between"]
+    assert low == ends[0]
+    assert type(low) is type(high) is type(ends[0])
+    assert high > ends[1]
+
+
+def test_a_decimal_limit_has_a_slider_and_stays_a_decimal():
+    rules = rb.RuleSet("r", "1", [rb.Rule({"d": {"gt": Decimal("0.25")}}, "in")], "out")
+    lab = RuleLab({"d": [Decimal("0.1"), Decimal("0.3")]}, rules)
+    (condition,) = lab.told["rules"][0]["conditions"]
+    assert condition["kind"] == "decimal"
+    assert condition["slider"] is not None
+    said(lab, "limit", 0, "d", "gt", "decimal", "0.3")
+    assert lab.comparison.changed == 1  # as a float it would lie below the decimal 0.3
+
+
+def test_a_number_without_end_marks_the_rule_and_nothing_fails():
+    lab = RuleLab(answer())
+    assert said(lab, "limit", 1, "days", "gt", "number", "inf")["answer"] == {"done": False}
+    assert lab.told["rules"][1]["wrong"]["what"] == "'inf' is not a number"
+    assert lab.told["headline"] == "No verdict changes"
 
 
 def test_the_form_has_a_field_for_every_kind_of_limit():
@@ -511,6 +561,38 @@ def test_lists_are_capped_and_the_state_is_small():
     assert len(json.dumps(state).encode()) <= MAX_STATE
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"in": [f"element number {n}" for n in range(100)]},
+        {"in": ["x" * 900] * 100},
+        {"eq": "x" * 9000},
+        {"in": list(range(1000))},
+    ],
+    ids=["lists", "long lists", "texts", "endless lists"],
+)
+def test_the_state_is_small_whatever_the_limits_are(limit):
+    rules = [rb.Rule({"tier": limit, "keep": {"eq": n}}, "x", f"{n}") for n in range(150)]
+    lab = RuleLab(answer(posture(7, "v3", *rules)))
+    state = {key: value for key, value in lab.get_state().items() if key != "layout"}
+    assert len(json.dumps(state).encode()) <= MAX_STATE
+    assert len(lab.told["rules"]) + lab.told["more"] == 152
+    told = lab.told["rules"][5]["conditions"][0]
+    assert told["kind"] == "fixed"
+    assert told["value"].endswith(" shown)")
+
+
+def test_a_list_that_is_too_long_says_how_much_of_it_is_shown():
+    rules = posture(7, "v3", rb.Rule({"keep": {"in": list(range(101))}}, "x"))
+    (condition,) = RuleLab(answer(rules)).told["rules"][2]["conditions"]
+    assert condition["kind"] == "fixed"
+    assert condition["value"].startswith("0, 1, 2, ")
+    assert condition["value"].endswith(" … (20 of 101 shown)")
+    rules = posture(7, "v3", rb.Rule({"keep": {"in": list(range(100))}}, "x"))
+    (condition,) = RuleLab(answer(rules)).told["rules"][2]["conditions"]
+    assert (condition["kind"], len(condition["value"])) == ("list", 100)
+
+
 def test_equal_labs_have_equal_state():
     one, other = RuleLab(answer()), RuleLab(answer())
     for lab in (one, other):
@@ -572,6 +654,98 @@ def test_a_change_is_kept_under_a_new_version_and_no_other(tmp_path):
     assert rb.RuleSet.load(path) == kept
     assert lab.told["kept"] == "v4"
     assert lab.told["next"] == "v5"
+
+
+def test_a_limit_that_is_hidden_is_in_no_file(tmp_path):
+    path = tmp_path / "rules.yaml"
+    rows = [{"host": "a", "pin": 4711, "days": 9}, {"host": "b", "pin": 9999, "days": 1}]
+    pin = rb.Rule({"pin": {"gt": 5000}}, "high", "above the pin")
+    rules = rb.RuleSet("p", "v1", [pin, rb.Rule({"days": {"gt": 7}}, "old")], "low")
+    lab = RuleLab(answer(rules, rows, redact={"keys": ["pin"]}), path=path)
+    lab.set_label(1, "changed")
+    with pytest.raises(RuleError, match="limit of pin is hidden by a policy") as refused:
+        lab.keep("v2")
+    assert refused.value.code == "hidden_limit"
+    assert not path.exists()
+    assert lab.kept is None
+
+
+def test_a_version_is_that_of_the_default_too():
+    lab = RuleLab(answer())
+    lab.set_limit(2, "days", "gt", 14)
+    kept = lab.keep("v4")
+    assert rb.RuleSet.loads(lab.text("yaml")) == kept
+    lab.set_default("brandnew")
+    assert rb.RuleSet.loads(lab.text("yaml")).version == "v5"
+
+
+def test_a_draft_that_is_not_applied_is_no_text():
+    lab = RuleLab(answer())
+    lab.set_limit(2, "days", "gt", "soon")
+    with pytest.raises(RuleError, match="rule 2 is not applied") as refused:
+        lab.text()
+    assert refused.value.code == "not_applied"
+
+
+def test_a_version_that_could_not_be_written_is_not_kept(tmp_path):
+    lab = RuleLab(answer(), path=tmp_path / "missing" / "rules.yaml")
+    lab.set_limit(2, "days", "gt", 14)
+    with pytest.raises(FileNotFoundError):
+        lab.keep("v4")
+    assert lab.kept is None
+    (tmp_path / "missing").mkdir()
+    lab.set_limit(2, "days", "gt", 20)
+    kept = lab.keep("v4")
+    assert rb.RuleSet.load(tmp_path / "missing" / "rules.yaml") == kept
+
+
+@pytest.mark.skipif(which("node") is None, reason="the script is run by node, which is not there")
+def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
+    script = files("runbook_nb.widgets").joinpath("static/rulelab.js").read_text("utf-8")
+    start, end = script.index("  const waiting ="), script.index("  // --- parts")
+    clicks = """
+      const sent = [];
+      const ask = async (what, about) => {
+        sent.push([what, about.what, about.rule, (about.args ?? []).at(-1)]);
+        await new Promise((then) => setTimeout(then, 1));
+        return about.args?.at(-1) === "refused" ? null : {};
+      };
+      %s
+      const keep = async () => { if (await settled()) await ask("keep", {}); };
+      await keep();
+      for (const limit of [12, 13, 14]) edit({ id: 0 }, "limit", "days", "gt", "number", limit);
+      edit({ id: 1 }, "verdict", "fresh");
+      edit({ id: 2 }, "label", "why");
+      change({ what: "add" });
+      change({ what: "add" });
+      await keep();
+      edit({ id: 2 }, "label", "refused");
+      edit({ id: 1 }, "verdict", "old");
+      await keep();
+      console.log(JSON.stringify(sent));
+    """
+    run = subprocess.run(
+        [which("node"), "--input-type=module", "-e", clicks % script[start:end]],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(run.stdout) == [
+        ["keep", None, None, None],
+        ["edit", "limit", 0, 12],
+        ["edit", "limit", 0, 14],
+        ["edit", "verdict", 1, "fresh"],
+        ["edit", "label", 2, "why"],
+        ["edit", "add", None, None],
+        ["edit", "add", None, None],
+        ["keep", None, None, None],
+        ["edit", "label", 2, "refused"],
+        ["edit", "verdict", 1, "old"],
+    ]
+    # Both ways out of the page wait for it.
+    for what in ('ask("text"', 'ask("keep"'):
+        before = script[: script.index(what)].rstrip().splitlines()
+        assert before[-2].strip() == "if (!await settled()) return;"
 
 
 def test_the_button_answers_with_what_was_kept():

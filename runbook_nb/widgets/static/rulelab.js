@@ -22,24 +22,34 @@ const render = ({ model, el }) => {
   const open = new Set();
   const keys = make("datalist", { id: `rbl-${Math.random().toString(36).slice(2)}` });
   let lab = model.get("told");
-  let busy = false;
-  let next = null;
+  const waiting = new Map();
+  let sending = null;
 
-  // Only the newest of the changes that come while the kernel judges is asked.
-  const change = async (about) => {
-    if (busy) {
-      next = about;
-      return;
+  // Of what comes while the kernel judges, the newest of each field is asked, in their order.
+  const send = async () => {
+    let taken = true;
+    try {
+      for (const [name, about] of waiting) {
+        waiting.delete(name);
+        taken = Boolean(await ask("edit", about)) && taken;
+      }
+    } finally {
+      sending = null;
     }
-    busy = true;
-    await ask("edit", about);
-    busy = false;
-    if (next) {
-      const waiting = next;
-      next = null;
-      await change(waiting);
-    }
+    return taken;
   };
+  const change = (about) => {
+    const { what, rule, args = [], branch } = about;
+    // The last argument is the new value; each added rule is one of its own.
+    const name = what === "add" ? about
+      : JSON.stringify([what, rule, args.slice(0, -1), branch === undefined]);
+    waiting.delete(name);
+    waiting.set(name, about);
+    sending ??= send();
+    return sending;
+  };
+  // What was changed is judged before it is kept or copied; a change that failed has said so.
+  const settled = async () => sending ?? true;
   const edit = (rule, what, ...args) => change({ what, rule: rule.id, args });
 
   // --- parts ------------------------------------------------------------------------------------
@@ -94,7 +104,7 @@ const render = ({ model, el }) => {
       return picked([["1", words[0]], ["", words[1]]], value ? "1" : "", name,
         (event) => send(event.target.value === "1"), { "data-field": "value" });
     }
-    const type = { number: "number", date: "date", span: "number" }[kind] ?? "text";
+    const type = { number: "number", decimal: "number", date: "date", span: "number" }[kind] ?? "text";
     return typed(value, name, (event) => send(event.target.value), {
       type, step: type === "number" ? "any" : undefined,
       class: `rbw-in${type === "number" ? " rbwl-num" : ""}`, "data-field": "value",
@@ -442,6 +452,7 @@ const render = ({ model, el }) => {
   const out = make("textarea", { class: "rbwl-out rbw-data", readonly: true, hidden: true,
     "aria-label": "Rules as text", rows: 12 });
   const copy = (form, name) => act(async () => {
+    if (!await settled()) return;
     const answer = await ask("text", { form });
     if (!answer) return;
     out.value = answer.text;
@@ -463,6 +474,7 @@ const render = ({ model, el }) => {
     make("button", { type: "button", class: "rbw-btn", ...has, on: { click: on } }, text);
   const reset = button("Reset", act(() => { out.hidden = true; return change({ what: "reset" }); }));
   const keep = button("", act(async () => {
+    if (!await settled()) return;
     const answer = await ask("keep", { version: lab.next });
     if (answer) {
       const text = `Kept as ${answer.title}${answer.path ? ` in ${answer.path}` : ""}`;
