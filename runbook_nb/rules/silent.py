@@ -50,12 +50,15 @@ class Silent(NamedTuple):
         What decided those, most first.
     unknown : int
         Of how many subjects what it needs is not known.
+    unjudged : int
+        How many of those meeting it have no verdict, as an earlier rule cannot be judged.
     """
 
     rule_index: int
     meeting: int
     takers: tuple[Taker, ...]
     unknown: int = 0
+    unjudged: int = 0
 
     @property
     def words(self) -> str:
@@ -67,6 +70,8 @@ class Silent(NamedTuple):
         'never fired: rule 1 takes the 12 subjects that meet it'
         >>> Silent(2, 0, ()).words
         'never fired: no subject meets it'
+        >>> Silent(1, 2, (Taker("rule", 0, 1),), unjudged=1).words
+        'never fired: of the 2 subjects that meet it, rule 1 takes 1, and 1 cannot be judged'
         """
         unknown = f"; of {self.unknown} it is not known" if self.unknown else ""
         if not self.meeting:
@@ -76,6 +81,9 @@ class Silent(NamedTuple):
             if self.meeting == 1
             else f"the {self.meeting} subjects that meet it"
         )
+        if self.unjudged:
+            who = "".join(f"{one.words} takes {one.subjects}, and " for one in self.takers)
+            return f"never fired: of {those}, {who}{self.unjudged} cannot be judged{unknown}"
         if len(self.takers) == 1:
             return f"never fired: {self.takers[0].words} takes {those}{unknown}"
         takers = ", ".join(f"{taker.words} {taker.subjects}" for taker in self.takers)
@@ -141,7 +149,7 @@ def _silent(again: Again, index: int, alone: Alone) -> Silent:
         return Silent(index, 0, ())
     pairs = Counter(zip(tried.numbers, again.numbers, strict=True))
     takers: Counter[tuple[str, int]] = Counter()
-    meeting = 0
+    meeting = unjudged = 0
     for (one, other), count in pairs.items():
         if not meets[one]:
             continue
@@ -149,9 +157,12 @@ def _silent(again: Again, index: int, alone: Alone) -> Silent:
         way = again.ways[other]
         if way.gap is None:
             takers[_taker(way.path)] += count
+        else:
+            unjudged += count
     order = sorted(takers.items(), key=lambda pair: (-pair[1], pair[0]))
     missing = sum(count for (one, _), count in pairs.items() if unknown[one])
-    return Silent(index, meeting, tuple(Taker(*who, count) for who, count in order), missing)
+    told = tuple(Taker(*who, count) for who, count in order)
+    return Silent(index, meeting, told, missing, unjudged)
 
 
 def _taker(path: Any) -> tuple[str, int]:

@@ -1,21 +1,27 @@
 """Why a verdict changed: which difference of the rules, or of the values, made it.
 
-Bridge layer. A cause is said only as far as it is sure: of one changed rule where what decided on
-either side is that rule, and of changed values where the rules are the same.
+Bridge layer. A cause is said only as far as it is sure. A changed rule is one when judging the
+facts with that change alone undone gives the old verdict, or with it alone applied the new one;
+changed facts are one when judging them by the old rules gives another verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING
 from runbook_nb._value import frozen
-from runbook_nb.rules import Decision
+from runbook_nb.errors import RuleError
+from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.changes import RuleChange
+from runbook_nb.rules.known import Again, judge_again
+from runbook_nb.rules.undoing import with_applied, with_undone
 from runbook_nb.runbook.sides import Side, Standing
+
+#: So many changes are tried one by one; of more no single one is named.
+TRIED: Final = 12
 
 
 @frozen(kw_only=False)
@@ -59,42 +65,83 @@ class Causes:
         self.same_facts = same_facts
         self.differing = tuple(change for change in changes if change.decides)
         self.rules_known = bool(changes)
-        self._old = {c.old: c for c in changes if c.part == "rule" and c.old is not None}
-        self._new = {c.new: c for c in changes if c.part == "rule" and c.new is not None}
-        self._outside = [c for c in self.differing if c.part == "outside"]
-        self._branches = {c.part: c for c in changes if c.part in ("default", "unreadable")}
-        self._known: dict[tuple[Standing, Standing], Cause] = {}
+        self._changes = tuple(changes)
+        self._known: dict[Any, Cause] = {}
+        self._judgings: dict[tuple[RuleSet, bool], Again] = {}
+        self._trials: dict[tuple[str, int, bool], Again | None] = {}
 
     @property
     def by_pair(self) -> bool:
-        """Whether the cause of a change depends on nothing but the two standings."""
-        return self.same_facts
+        """Whether the cause of a change depends on nothing but the two standings.
+
+        It does where one thing changed: then that one made every difference.
+        """
+        if not self.rules_known or not self.differing:
+            return True
+        return self.same_facts and len(self.differing) == 1
 
     def of_pair(self, old: Standing, new: Standing) -> Cause:
-        """Say what made one standing the other, as far as the rules did."""
-        found = self._known.get((old, new))
-        if found is None:
-            found = self._known[old, new] = self._of_pair(old, new)
-        return found
+        """Say what made one standing the other, where one thing alone changed."""
+        if (old, new) not in self._known:
+            self._known[old, new] = self._of_pair(old, new)
+        return self._known[old, new]
 
     def of_rows(self, row: int, other: int) -> Cause:
         """Say what made the change of one subject."""
-        cause = self.of_pair(self.before.standing(row), self.after.standing(other))
-        if self.same_facts:
-            return cause
-        if not self.differing:
-            return cause
-        if cause.change is None or not self._values_differ(row, other, cause.key):
-            return cause
-        return Cause(f"{cause.words}, and the value changed", cause.key, cause.change)
+        old, new = self.before.standing(row), self.after.standing(other)
+        if self.by_pair:
+            return self.of_pair(old, new)
+        values = not self.same_facts and self._verdict("old", 0, other)
+        by_values = bool(values) and values != old.branch
+        named = tuple(
+            number
+            for number in range(len(self.differing))
+            if self._verdict("undone", number, other) == old.branch
+            or self._verdict("applied", number, row, later=False) == new.branch
+        )
+        key = (old, new, by_values, values == new.branch, named)
+        if key not in self._known:
+            self._known[key] = self._of_several(key)
+        return self._known[key]
 
-    def _values_differ(self, row: int, other: int, key: str | None) -> bool:
-        if key is None:
-            return True
-        old, new = self.actual(row, None, key), self.actual(None, other, key)
-        if MISSING in (old, new):  # one side did not look at it, so it says nothing
-            return False
-        return bool(to_wire(old) != to_wire(new))
+    def _of_several(self, tried: tuple[Standing, Standing, bool, bool, tuple[int, ...]]) -> Cause:
+        """Say what the trials found: rules, values, both, or none of them alone."""
+        old, new, by_values, values_alone, named = tried
+        found = [self.differing[number] for number in named]
+        if found:
+            words = "; ".join(change.cause for change in found)
+            words += ", and the value changed" if by_values else ""
+            key = self._key_of_change(found[0], old, new)
+            return Cause(words, key, found[0] if len(found) == 1 else None)
+        words = "values changed" if by_values and values_alone else "several changes together"
+        return Cause(words, self._key_of(old, new))
+
+    def _verdict(self, trial: str, number: int, row: int, *, later: bool = True) -> str | None:
+        """Give the verdict of a subject of one side under other rules; None where not known."""
+        later = later or self.same_facts
+        asked = (trial, number, later)
+        if asked not in self._trials:
+            self._trials[asked] = self._judged(*asked)
+        again = self._trials[asked]
+        return None if again is None else again.ways[again.numbers[row]].branch
+
+    def _judged(self, trial: str, number: int, later: bool) -> Again | None:
+        """Judge all facts of a side by the old rules, or with one change undone or applied."""
+        old, new = self.before.rules, self.after.rules
+        facts = (self.after if later else self.before).facts
+        if old is None or new is None or facts is None or len(self.differing) > TRIED:
+            return None
+        if not (_judged_all(self.before, old) and _judged_all(self.after, new)):
+            return None
+        made = {"undone": with_undone, "applied": with_applied}
+        try:
+            if trial != "old":
+                old = made[trial](new, old, self._changes, self.differing[number])
+            if (old, later) not in self._judgings:  # of two changes, one undone is one applied
+                self._judgings[old, later] = judge_again(old, facts)
+            return self._judgings[old, later]
+        except RuleError:  # no rules are left of it, or they cannot be judged here
+            return None
 
     def actual(self, row: int | None, other: int | None, key: str | None) -> Any:
         """Give the value a subject had under a key on one side; `MISSING` where it is not known."""
@@ -115,57 +162,42 @@ class Causes:
             return Cause("the rules are not carried", self._key_of(old, new))
         if not self.differing:
             return Cause("values changed", self._key_of(old, new))
-        found: dict[str, Cause] = {}
-        for side, standing, of_index in (
-            (self.after, new, self._new),
-            (self.before, old, self._old),
-        ):
-            change = self._deciding_change(standing, of_index)
-            if change is not None and change.decides:
-                key = _key_of_change(change, side, standing)
-                found.setdefault(change.cause, Cause(change.cause, key, change))
-        if found:
-            first, *_ = found.values()
-            return Cause("; ".join(found), first.key, first.change)
-        if len(self.differing) == 1:
-            only = self.differing[0]
-            return Cause(only.cause, self._key_of(old, new), only)
-        words = "several rules changed" if self.same_facts else "rules and values changed"
-        return Cause(words, self._key_of(old, new))
+        only = self.differing[0]
+        return Cause(only.cause, self._key_of_change(only, old, new), only)
 
-    def _deciding_change(
-        self, standing: Standing, of_index: Mapping[int, RuleChange]
-    ) -> RuleChange | None:
-        """Give the change of what decided; None where nothing did or it is not known which."""
-        if standing.via == "outside":
-            return self._outside[0] if len(self._outside) == 1 else None
-        if standing.via in ("rule", "unreadable") and standing.rule_index is not None:
-            change = of_index.get(standing.rule_index)
-            if standing.via == "unreadable" and (change is None or not change.decides):
-                return self._branches.get("unreadable")
-            return change
-        return None if standing.via != "default" else self._branches.get("default")
+    def _key_of_change(self, change: RuleChange, old: Standing, new: Standing) -> str | None:
+        """Give the key a change is about: that of its limit, else the first of its rule."""
+        named = [field.key for field in change.fields if field.key is not None]
+        if named:
+            return named[0]
+        if change.part == "rule":
+            gone = change.new is None
+            keys = _keys_of(self.before if gone else self.after, change.old if gone else change.new)
+            if keys:
+                return keys[0]
+        return self._key_of(old, new)
 
     def _key_of(self, old: Standing, new: Standing) -> str | None:
         for side, standing in ((self.after, new), (self.before, old)):
-            keys = _keys_of(side, standing)
+            keys = _keys_of(side, standing.rule_index)
             if keys:
                 return keys[0]
         return None
 
 
-def _keys_of(side: Side, standing: Standing) -> list[str]:
-    """Give the keys of what decided."""
-    rules, index = side.rules, standing.rule_index
+def _keys_of(side: Side, index: int | None) -> list[str]:
+    """Give the keys of a rule."""
+    rules = side.rules
     if rules is None or index is None or index >= len(rules.rules):
         return []
     when = rules.rules[index].when
     return list(when) if isinstance(when, Mapping) else []
 
 
-def _key_of_change(change: RuleChange, side: Side, standing: Standing) -> str | None:
-    named = [field.key for field in change.fields if field.key is not None]
-    return (named or _keys_of(side, standing) or [None])[0]  # type: ignore[list-item]
+def _judged_all(side: Side, rules: RuleSet) -> bool:
+    """Whether it is these rules that judged: no limit is hidden in them, and no others did."""
+    judged = {one.path.rules for one in side.standings if one.path is not None}
+    return rules.digest == side.digest and all(one.digest == side.digest for one in judged)
 
 
 def _compared(decision: Any, key: str) -> Any:

@@ -94,8 +94,8 @@ class Uncompared(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``not_reached``, ``failed``, ``undecided``, ``not_recorded``, ``hidden``, ``refused`` or
-        ``not_carried``.
+        ``not_reached``, ``failed``, ``undecided``, ``not_recorded``, ``hidden``, ``refused``,
+        ``not_carried`` or ``unnamed``.
     reason : str
         Why, in full; of several the first.
     total : int
@@ -146,20 +146,31 @@ class Comparison(Renderable, Immutable):
         """The places of the subjects both sides have; None where they are the same places."""
         if self.same_facts:
             return None
-        theirs = {key: place for place, key in enumerate(_keys(self.after.subjects))}
-        mine = _keys(self.before.subjects)
+        mine, found = self._named
+        theirs = {key: place for place, key in enumerate(found) if key is not None}
         shared = [(place, theirs[key]) for place, key in enumerate(mine) if key in theirs]
         return [one for one, _ in shared], [other for _, other in shared]
 
     @cached_property
+    def _named(self) -> tuple[list[Any], list[Any]]:
+        return _keys(self.before.subjects), _keys(self.after.subjects)
+
+    @cached_property
+    def _unnamed(self) -> int:
+        """How many subjects are not paired, where a hidden name keeps from saying who is who."""
+        if self._aligned is None or not any(None in keys for keys in self._named):
+            return 0
+        return max(map(len, self._alone))
+
+    @cached_property
     def appeared(self) -> tuple[Any, ...]:
         """The subjects that only the later side has; none where the earlier does not hold all."""
-        return self._alone[1] if self.before.complete else ()
+        return self._alone[1] if self.before.complete and not self._unnamed else ()
 
     @cached_property
     def gone(self) -> tuple[Any, ...]:
         """The subjects that only the earlier side has; none where the later does not hold all."""
-        return self._alone[0] if self.after.complete else ()
+        return self._alone[0] if self.after.complete and not self._unnamed else ()
 
     @cached_property
     def _alone(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -228,8 +239,10 @@ class Comparison(Renderable, Immutable):
         lost = [
             len(alone)
             for alone, side in zip(self._alone, (self.after, self.before), strict=True)
-            if not side.complete
+            if not side.complete and not self._unnamed
         ]
+        if self._unnamed:
+            found["unnamed"] = Uncompared("unnamed", GAP_WORDS["unnamed"], self._unnamed)
         if sum(lost):
             found["not_carried"] = Uncompared("not_carried", GAP_WORDS["not_carried"], sum(lost))
         return tuple(sorted(found.values(), key=lambda one: (-one.total, one.kind)))
@@ -404,11 +417,17 @@ def _side_dict(side: Side) -> dict[str, Any]:
 
 
 def _keys(subjects: Sequence[Any]) -> list[Any]:
-    """Give what two subjects must share to be one: the name, and the how-manieth of it it is."""
+    """Give what two subjects must share to be one: the name, and the how-manieth of it it is.
+
+    A hidden name names nobody: there None is given.
+    """
     times: Counter[Any] = Counter()
-    found = []
+    found: list[Any] = []
     for name in subjects:
-        key = None if name == REDACTED else name_key(name)
+        key = name_key(name)
+        if isinstance(key, str) and REDACTED in key:  # also a part of it, or a value inside it
+            found.append(None)
+            continue
         times[key] += 1
         found.append((key, times[key]))
     return found

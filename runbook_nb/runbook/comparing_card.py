@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FLIPS: Final = 50
 
 #: What keeps subjects from being compared that must be said in few words, too.
-LACKING: Final = frozenset({"not_recorded", "hidden", "not_carried"})
+LACKING: Final = frozenset({"not_recorded", "hidden", "not_carried", "unnamed"})
 
 #: How many subjects that came or went are named.
 NAMED: Final = 10
@@ -47,9 +47,7 @@ def comparison_card(comparison: Comparison) -> Card:
     headline = headline_of(comparison)
     sections: list[Section] = []
     if lead := tuple(_lead(comparison)):
-        lacking = any(
-            one.kind in ("not_recorded", "hidden", "not_carried") for one in comparison.not_compared
-        )
+        lacking = any(one.kind in LACKING for one in comparison.not_compared)
         spoken = bool(comparison.notes) or lacking
         sections.append(Section(label="", parts=lead, in_text=spoken))
     if comparison.changed:

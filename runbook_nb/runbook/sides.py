@@ -35,6 +35,7 @@ GAP_WORDS: Final[dict[str, str]] = {
     "hidden": "cannot be re-judged: hidden",
     "refused": "refused by the rules",
     "not_carried": "not carried by a copy",
+    "unnamed": "not compared: hidden names cannot be told apart",
 }
 
 

@@ -24,7 +24,8 @@ from runbook_nb.widgets.sources import Evidence, Fan, Seen, Source
 from runbook_nb.widgets.subjects import PAGE, Found, Outcome, Page, roles_of
 
 _NUMBERED: Final = re.compile(r"~\d+")
-_BRANCH: Final = re.compile(r"(?:^|/)([^/]+)~(\d+)(?:/|$)")
+#: The whole place of the innermost branch: all that leads to its fan-out, and its index.
+_BRANCH: Final = re.compile(r"(.*)~(\d+)(?=/|#|$)")
 
 
 class ToldSource(Source):
@@ -63,6 +64,7 @@ class ToldSource(Source):
         self.steps = steps
         self.lacking = lacking
         self._rules = rules
+        self._executions: dict[str, int | None] = {}
         self._facts = [] if dossier is None else list(dossier.subjects())
         self._decided = [facts for facts in self._facts if facts.decision is not None]
         self.roles = {} if structure is None else roles_of(structure)
@@ -92,8 +94,21 @@ class ToldSource(Source):
         ]
 
     @cached_property
-    def _by_branch(self) -> dict[tuple[str, int], SubjectFacts]:
-        return {(facts.stage.rpartition("/")[2], facts.index): facts for facts in self._facts}
+    def _by_branch(self) -> dict[tuple[str, int, int], SubjectFacts]:
+        return {(facts.stage, facts.execution, facts.index): facts for facts in self._facts}
+
+    def _execution(self, path: str) -> int | None:
+        """Say which execution of a fan-out stands at a place; None where that is not carried."""
+        stage = _NUMBERED.sub("", path)
+        executions = {facts.execution for facts in self._facts if facts.stage == stage}
+        if executions == {0}:
+            return 0
+        around = list(_NUMBERED.finditer(path))
+        if len(around) != 1:  # run again in a loop, or deeper than one fan-out in another
+            return None
+        # Each branch around it ran it once when there are as many executions as branches.
+        items = {f.index for f in self._facts if f.stage == path[: around[0].start()]}
+        return int(around[0][0][1:]) if items == executions else None
 
     def total(self, kind: str = "all") -> int:
         """Count the rows of a kind."""
@@ -137,8 +152,16 @@ class ToldSource(Source):
         """Say whose branch a row is in, as far as its place tells."""
         if self._filed is None:
             return self._decided[row.step]
-        found = _BRANCH.search(row.runtime_stage_id or row.subflow or row.stage_id or "")
-        return None if found is None else self._by_branch.get((found[1], int(found[2])))
+        found = _BRANCH.match(row.runtime_stage_id or row.subflow or row.stage_id or "")
+        if found is None:
+            return None
+        path, index = found[1], int(found[2])
+        if path not in self._executions:
+            self._executions[path] = self._execution(path)
+        execution = self._executions[path]
+        if execution is None:
+            return None
+        return self._by_branch.get((_NUMBERED.sub("", path), execution, index))
 
     def _evidence(self, step: int, row: WalkRow, facts: SubjectFacts | None) -> Evidence | None:
         listed = self._listed["decisions"]

@@ -75,3 +75,19 @@ def test_who_meets_a_rule_is_found_once(calls_of):
     first = calls_of(lambda: silent_rules(found, alone))
     assert calls_of(lambda: silent_rules(found, alone)) < first / 2
     assert silent_rules(found, alone) == silent_rules(found)
+
+
+def test_those_that_meet_it_and_have_no_verdict_are_said_apart():
+    facts = KnownFacts(
+        as_columns([{"age": 9, "tier": 1}, {"age": 9}]),
+        [Known(), Known(frozenset({"age"}))],
+        [0, 1],
+    )
+    rules = RuleSet(
+        "r", "1", [Rule({"age": {"gt": 7}, "tier": {"eq": 1}}, "x"), Rule({"age": {"gt": 7}}, "y")]
+    )
+    (silent,) = silent_rules(judge_again(rules, facts))
+    assert (silent.meeting, silent.takers, silent.unjudged) == (2, (Taker("rule", 0, 1),), 1)
+    assert silent.words == (
+        "never fired: of the 2 subjects that meet it, rule 1 takes 1, and 1 cannot be judged"
+    )

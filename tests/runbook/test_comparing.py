@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runbook_nb as rb
-from runbook_nb.errors import DefinitionError
+from runbook_nb.errors import DefinitionError, RuleError
+from runbook_nb.rules.undoing import with_applied, with_undone
 
 KNOWN = rb.Rule({"known": {"eq": False}}, "declined", label="cannot be read")
 
@@ -305,3 +306,98 @@ def test_all_counts_add_up(ages, first, second, copied):
         before = rb.decide(rows[flip.row], made("1", first)).branch
         after = rb.decide(rows[flip.row], made("2", second)).branch
         assert (flip.before, flip.after) == (before, after)
+
+
+def two(age, tier, version):
+    rules = [rb.Rule({"age": {"gt": age}}, "old"), rb.Rule({"tier": {"gt": tier}}, "mid")]
+    return rb.RuleSet("r", version, rules, "new")
+
+
+def aged(age, tier, rules, **more):
+    return rb.triage([{"h": "a", "age": age, "tier": tier}], rules, subject="h", source="x", **more)
+
+
+def test_a_changed_rule_that_decides_now_is_no_cause_when_it_made_no_difference():
+    envelope = aged(9, 5, two(7, 1, "1"))
+    found = envelope.compare(envelope.rejudge(two(100, 2, "2")))
+    assert causes(found) == [("old", "mid", "rule 1 limit raised, 7 -> 100", 1)]
+    assert [found.moved_by(one) for one in found.rule_changes] == [1, 0, 0, 0]
+
+
+def test_changed_values_are_not_put_down_to_a_rule_that_changed_beside_them():
+    found = aged(9, 0, two(7, 1, "1")).compare(aged(1, 0, two(7, 2, "2")))
+    assert causes(found) == [("old", "new", "values changed", 1)]
+    assert not any(found.moved_by(one) for one in found.rule_changes)
+
+
+def test_a_rule_that_changed_is_the_cause_where_the_values_made_no_difference():
+    found = aged(9, 0, two(7, 1, "1")).compare(aged(8, 0, two(50, 1, "2")))
+    assert causes(found) == [("old", "new", "rule 1 limit raised, 7 -> 50", 1)]
+
+
+def test_what_no_change_did_alone_is_put_down_to_several():
+    envelope = aged(9, 5, two(7, 4, "1"))
+    later = rb.RuleSet(
+        "r",
+        "2",
+        [rb.Rule({"age": {"gt": 20}}, "old"), rb.Rule({"tier": {"gt": 6}}, "mid")],
+        rb.Default("fresh"),
+    )
+    found = envelope.compare(envelope.rejudge(later))
+    assert causes(found) == [("old", "fresh", "rule 1 limit raised, 7 -> 20", 1)]
+    hidden = aged(9, 0, two(7, 1, "1"), redact={"keys": ["age"]})
+    found = hidden.compare(aged(1, 0, two(7, 2, "2"), redact={"keys": ["age"]}))
+    assert causes(found) == [("old", "new", "several changes together", 1)]
+    assert not any(found.moved_by(one) for one in found.rule_changes)
+
+
+def test_a_move_is_undone_alone():
+    first, second = rb.Rule({"age": {"gt": 7}}, "old"), rb.Rule({"tier": {"gt": 1}}, "mid")
+    envelope = aged(9, 5, rb.RuleSet("r", "1", [first, second], "new"))
+    found = envelope.compare(envelope.rejudge(rb.RuleSet("r", "2", [second, first], "fresh")))
+    (group,) = found.groups
+    assert group.cause.change is not None
+    assert "moved" in group.cause.words
+
+
+def test_hidden_names_are_compared_with_nobody():
+    hide = {"redact": {"keys": ["host"]}}
+    envelope = answer(**hide)
+    found = envelope.compare(answer(rows=ROWS[::-1], **hide))
+    assert (found.changed, found.compared, found.appeared, found.gone) == (0, 0, (), ())
+    assert [(one.kind, one.total) for one in found.not_compared] == [("unnamed", 6)]
+    assert "6 subjects not compared: hidden names cannot be told apart" in str(found)
+    half = answer().compare(envelope)
+    assert (half.appeared, half.gone) == ((), ())
+    assert sum(one.total for one in half.not_compared) == 6
+    again = envelope.compare(envelope.rejudge(old_after(14, "v2")))
+    assert again.compared == 6  # the very same rows need no name
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.tuples(AGES, AGES), st.tuples(AGES, AGES), PARTS, PARTS)
+def test_a_named_rule_makes_the_difference_by_itself(was, now, first, second):
+    def judged(values, rules):
+        rows = [{"host": "a", "days": values[0], "keep": values[1]}]
+        return rb.triage(rows, rules, subject="host", source="rows")
+
+    old, new = made("1", first), made("2", second)
+    found = judged(was, old).compare(judged(now, new))
+    for flip, group in zip(found.flips(), found.groups, strict=True):
+        by_values = judged(now, old).side.standing(0).branch
+        if "value" in flip.cause and found.rule_changes and old.digest != new.digest:
+            assert by_values != flip.before
+        change = group.cause.change
+        if change is None:
+            continue
+        told = []
+        for make, values, wanted in (
+            (with_undone, now, flip.before),
+            (with_applied, was, flip.after),
+        ):
+            try:
+                rules = make(new, old, found.rule_changes, change)
+            except RuleError:  # nothing would be left of the rules
+                continue
+            told.append(rb.decide({"days": values[0], "keep": values[1]}, rules).branch == wanted)
+        assert any(told)
