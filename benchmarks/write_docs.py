@@ -47,7 +47,15 @@ STOPS = {
     8: _ENVELOPE,
     9: _ENVELOPE,
     10: "A hundredth of the fastest would be less than three microseconds, the answer included.",
+    11: "Burr's and LangGraph's stores keep each step; ours keeps the whole walk in memory.",
+    18: "Half of it is `json` and `zlib`; the rest gathers the columns.",
+    20: "Nearly all of it is loading the package's modules and declaring their classes.",
     21: _ENVELOPE,
+    28: (
+        "Digests and packing take most of it, on both cores; what cannot be packed still gets a "
+        "digest and a ticket, which the reference does without."
+    ),
+    29: "Scheduler, caller and both workers share two cores.",
 }
 REACHED = {"stretch": "stretch", "gate": "gate", "MISSED": "**missed**"}
 

@@ -159,7 +159,7 @@ def row_hint(subject: Any, rows: int) -> str | None:
     Examples
     --------
     >>> row_hint(3, 50), row_hint(50, 50), row_hint("3", 50)
-    ("for the row of that number, counted from 0, write row=3", None, None)
+    ('for the row of that number, counted from 0, write row=3', None, None)
     """
     if type(subject) is not int or not 0 <= subject < rows:
         return None

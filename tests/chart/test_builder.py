@@ -141,7 +141,7 @@ def test_a_decider_has_branches_each_once_and_a_default_among_them():
 
 
 def test_rules_may_only_lead_to_declared_branches():
-    with pytest.raises(ChartError, match="did you mean 'smal'"):
+    with pytest.raises(ChartError, match="the chart's branch is 'smal'"):
         decider(rules=RULES, branches=("big", "smal")).build()
 
 
