@@ -331,12 +331,15 @@ class _Branches:
             awaitable = next(branch, _DONE)
             # A fan-out inside lets others run, or waits for its workers: so does this one.
             while awaitable is not _DONE and (awaitable is None or hasattr(awaitable, "in_turn")):
+                raised: BaseException | None = None
                 try:
                     yield awaitable
                 except BaseException as error:
-                    awaitable = branch.throw(error)
-                else:
-                    awaitable = next(branch, _DONE)
+                    raised = error
+                try:  # outside of the handler: what the branch raises has no other error behind it
+                    awaitable = next(branch) if raised is None else branch.throw(raised)
+                except StopIteration:
+                    awaitable = _DONE
             if awaitable is not _DONE:
                 yield self.share(range(index + 1, count), branch, awaitable)
                 break
