@@ -13,7 +13,8 @@ from runbook_nb.runbook.declare import (
     runbook_as_tool,
 )
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
-from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.envelope import Envelope
+from runbook_nb.runbook.explanation import Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.flowchart import flowchart_as_tool
 from runbook_nb.runbook.table import VerdictTable

@@ -58,7 +58,7 @@ def write_dossier(
         "units": dict(dossier.units),
         "ranked": dossier.ranked,
         "rows": to_wire(list(dossier.rows if cap is None else dossier.rows[:cap])),
-        "rows_total": len(dossier.rows),
+        "rows_total": dossier.rows_total,
         "subjects": [
             _written_subject(facts, numbers)
             for facts in islice(dossier.subjects() if subjects is None else subjects, cap)
@@ -184,6 +184,7 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         subjects_total=data["subjects_total"],
         items_of_rows=_read_items(data.get("rows_of")),
         telling=[str(words) for words in data.get("telling", ())],
+        rows_total=data["rows_total"],
     )
 
 

@@ -169,7 +169,9 @@ class Dossier:
         The configured decider.
     fan_outs : tuple of FanOutGroup
     rows : sequence of mapping
-        Every verdict row, also past the cap of the wire.
+        Every verdict row, also past the cap of the wire; a copy may hold fewer.
+    rows_total : int
+        How many there are.
     units : mapping
         Column -> unit.
     ranked : bool
@@ -198,6 +200,7 @@ class Dossier:
         collected: VerdictRows | None = None,
         items_of_rows: Mapping[str, Any] | None = None,
         telling: Sequence[str] = (),
+        rows_total: int | None = None,
     ) -> None:
         self.telling = tuple(telling)
         self.procedure = procedure
@@ -206,6 +209,7 @@ class Dossier:
         self.decider = decider
         self.fan_outs = tuple(fan_outs)
         self.rows = rows if isinstance(rows, WireRows) else tuple(rows)
+        self.rows_total = len(self.rows) if rows_total is None else rows_total
         self.units = units
         self.ranked = ranked
         self.stamp = stamp
@@ -473,6 +477,11 @@ class Dossier:
         if of_rows is None:
             return range(len(self.rows)) if order is None else order
         return of_rows if order is None else array("q", map(of_rows.__getitem__, order))
+
+    @property
+    def origin(self) -> FanOut | None:
+        """The fan-out whose slots the rows were collected from; None where that is not known."""
+        return None if self._origin is None else self._origin[0].fan_out
 
     @property
     def item_columns(self) -> Columns | None:

@@ -27,7 +27,8 @@ from runbook_nb._view import (
 )
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.runbook.dossier import SubjectFacts, narrowed
-from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.envelope import Envelope
+from runbook_nb.runbook.explanation import Explanation
 from runbook_nb.runbook.names import name_key, row_hint
 from runbook_nb.runbook.verdicts import subject_column
 

@@ -250,7 +250,7 @@ def side_of(envelope: Envelope) -> Side:
     fans = [fan for group in dossier.fan_outs if group.judges for fan in group.executions]
     if envelope.run is not None and fans:
         return _of_fans(envelope, fans)
-    return _of_subjects(envelope, [f for f in dossier.subjects() if _is_judged(dossier, f)])
+    return side_of_facts(envelope, [f for f in dossier.subjects() if _is_judged(dossier, f)])
 
 
 def _is_judged(dossier: Dossier, facts: SubjectFacts) -> bool:
@@ -299,7 +299,7 @@ def _of_rows(envelope: Envelope) -> Side:
     )
 
 
-def _of_subjects(envelope: Envelope, subjects: Sequence[SubjectFacts]) -> Side:
+def side_of_facts(envelope: Envelope, subjects: Sequence[SubjectFacts]) -> Side:
     """Make a side of subjects one by one: of a copy, or of a run's own decisions."""
     order: dict[Standing, int] = {}
     numbers = [order.setdefault(_standing(facts), len(order)) for facts in subjects]
@@ -433,4 +433,4 @@ def side_of_again(
     )
 
 
-__all__ = ["GAP_WORDS", "Side", "Standing", "side_of", "side_of_again"]
+__all__ = ["GAP_WORDS", "Side", "Standing", "side_of", "side_of_again", "side_of_facts"]

@@ -33,7 +33,7 @@ from runbook_nb.rules.decision import Selection
 from runbook_nb.rules.revision import Revision
 from runbook_nb.runbook.comparing import Comparison
 from runbook_nb.runbook.dossier import ToldDecision
-from runbook_nb.runbook.envelope import Explanation
+from runbook_nb.runbook.explanation import Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable

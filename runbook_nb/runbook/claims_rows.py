@@ -1,0 +1,157 @@
+"""Claims about the rows an answer shows: that they are the record's, and that the table is theirs.
+
+Bridge layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from runbook_nb._frozen import thaw
+from runbook_nb._text import counted
+from runbook_nb.runbook.claims import (
+    ANY,
+    CONFIRMED,
+    CONTRADICTED,
+    NOTHING_ELSE,
+    UNCHECKED,
+    Claims,
+    Outcome,
+    Place,
+    agrees,
+)
+from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.verdicts import (
+    PANEL_RENDER_NOTE,
+    VERDICT_RENDER_NOTE,
+    render_verdict_table,
+)
+
+#: The columns whose cells are held against decisions.
+VERDICT: Final = "verdict"
+
+
+def claim_rows(ground: Ground, claims: Claims) -> None:
+    """Claim the rows shown, the table for models, and the rows of the dossier."""
+    if not ground.has_rows:
+        return
+    _table(ground, claims)
+    if ground.dossier is None:
+        if ground.shown and "table" not in ground.result:
+            told = f"{counted(len(ground.shown), 'row')} shown"
+            claims.unchecked("rows", told, NOTHING_ELSE, ("result", "verdicts"))
+        return
+    _shown(ground, claims)
+    _ranked(ground, claims)
+    if ground.dossier.units:
+        told = f"units: {thaw(ground.dossier.units)}"
+        claims.unchecked("units", told, "they are the author's words", ("dossier", "units"))
+
+
+def _table(ground: Ground, claims: Claims) -> None:
+    result, place = ground.result, ("result", "render_note")
+    note, prose = result.get("render_note"), "table" in result
+    expected = VERDICT_RENDER_NOTE if prose else PANEL_RENDER_NOTE
+    told = "how the rows are to be given back"
+    claims.check("table.note", told, note, expected, "the words of this version", place)
+    if not prose:
+        return
+    found, expected = result["table"], render_verdict_table(ground.shown, ground.total)
+    told = f"the table says what the {counted(len(ground.shown), 'row')} shown say"
+    different = _first_difference(found, expected)
+    claims.settle(
+        "table.text",
+        told,
+        found == expected,
+        "the rows shown, written again",
+        ("result", "table"),
+        ("result", "verdicts"),
+        told=different,
+    )
+
+
+def _first_difference(found: Any, expected: str) -> tuple[Any, Any]:
+    """Give the first line that differs."""
+    lines, wanted = str(found).split("\n"), expected.split("\n")
+    for line, want in zip(lines, wanted, strict=False):
+        if line != want:
+            return line, want
+    return counted(len(lines), "line"), counted(len(wanted), "line")
+
+
+def _shown(ground: Ground, claims: Claims) -> None:
+    """Claim that the rows shown are the first of all rows."""
+    shown, rows = ground.shown, ground.rows
+    known = rows[: len(shown)]
+    alike: list[int] = []
+    other: list[int] = []
+    for place, row in enumerate(shown):
+        same = place < len(known) and _same_row(row, known[place])
+        (alike if same else other).append(place)
+    basis = "the rows of the record" if ground.live else "the rows of the dossier"
+    beyond = [place for place in other if place >= len(known)]
+    other = [place for place in other if place < len(known)]
+
+    def tell(place: int) -> tuple[Any, Any]:
+        expected, found = thaw(known[place]), thaw(shown[place])
+        names = [n for n in expected if not agrees(found.get(n), expected[n])] or list(expected)
+        return {n: expected[n] for n in names}, {n: found.get(n) for n in names}
+
+    def name(place: int) -> str:
+        return ground.row_name(place) if place < len(known) else f"row {place + 1}"
+
+    def covered(places: Any) -> tuple[Place, ...]:
+        return (("result", "verdicts", places), ("dossier", "rows", places))
+
+    claims.many(
+        "row",
+        "the row shown is the row of the record",
+        [
+            Outcome(CONTRADICTED, other, basis, tell),
+            Outcome(CONFIRMED, alike, basis),
+            Outcome(UNCHECKED, beyond, f"{len(known)} of {len(shown)} rows shown are carried"),
+        ],
+        name,
+        covered,
+    )
+    rest = range(len(shown), len(rows))
+    if rest:
+        told = f"{counted(len(rest), 'row')} beyond those shown"
+        reason = f"{NOTHING_ELSE}; their verdicts are claims of their own"
+        place = ("dossier", "rows", rest)
+        claims.unchecked("rows.beyond", told, reason, place, count=len(rest))
+
+
+def _same_row(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return list(found) == list(expected) and agrees(dict(found), dict(expected))
+
+
+def _ranked(ground: Ground, claims: Claims) -> None:
+    """Claim the order of the rows."""
+    dossier = ground.dossier
+    assert dossier is not None  # noqa: S101 - asked where there is one
+    words, place = ground.words, ("dossier", "ranked")
+    told = "the rows stand worst first" if dossier.ranked else "the rows stand as they were written"
+    runs = sum(1 for _ in groupby(words))
+    grouped = runs == len(set(words))
+    if not grouped:
+        claims.settle(
+            "rows.ranked",
+            told,
+            not dossier.ranked,
+            "the order of the rows",
+            place,
+            told=(True, False),
+        )
+    else:
+        claims.unchecked("rows.ranked", told, "the declared rank is not carried", place)
+
+
+def first_of(places: Sequence[int]) -> int | None:
+    """Give the first of some places; None where there is none."""
+    return places[0] if places else None
+
+
+__all__ = ["ANY", "claim_rows"]
