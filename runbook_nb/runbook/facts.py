@@ -99,9 +99,12 @@ def hides(redactor: Redactor, key: str) -> bool:
 def facts_of_fans(dossier: Dossier, fans: Sequence[FanOut]) -> KnownFacts:
     """Give the facts of the branches of live fan-outs, one behind the other."""
     redactor = dossier.redactor
-    if len(fans) == 1 and isinstance(fans[0], JudgedFan) and not redactor.active:
-        if not fans[0].status_count(NOT_REACHED):
-            return KnownFacts(fans[0].items)
+    if (
+        len(fans) == 1
+        and isinstance(fans[0], JudgedFan)
+        and not (redactor.active or fans[0].status_count(NOT_REACHED))
+    ):
+        return KnownFacts(fans[0].items)
     table = FactTable(sum(map(len, fans)))
     start = 0
     for fan in fans:
@@ -128,7 +131,9 @@ def facts_of_fans(dossier: Dossier, fans: Sequence[FanOut]) -> KnownFacts:
 def _refused(fan: FanOut, shape: Shape) -> Event | None:
     """Give the failure of a decider, which is where the facts it could not judge were there."""
     last = facts_of(fan.log, shape).events[-1:]
-    return next((e for e in last if e.code.kind == "error" and e.code.stage.kind == "decider"), None)
+    return next(
+        (e for e in last if e.code.kind == "error" and e.code.stage.kind == "decider"), None
+    )
 
 
 def _add_branches(
@@ -192,7 +197,9 @@ def _state(fan: FanOut, shape: Shape, event: Event, index: int) -> Mapping[str, 
 def _compared(event: Event) -> Iterator[tuple[str, int]]:
     """Yield the keys that were compared, with the places of their values."""
     path = event.code.path
-    for tried in path.tried if path is not None else ():  # a failure tells of no values
+    if path is None:  # a failure tells of no values
+        return
+    for tried in path.tried:
         when = when_of(path.rules, tried)
         if isinstance(when, Mapping):
             keys = [key for key, ops in when.items() for _ in ops]

@@ -8,12 +8,13 @@ says so, and what it says is put beside the field it is about.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from runbook_nb._arguments import resolved, secret_names, validate_arguments
+from runbook_nb._arguments import resolved, validate_arguments
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
+from runbook_nb._secrets import holds_secret
 from runbook_nb._text import MISSING, clip, did_you_mean, listed, show
 from runbook_nb._value import frozen
 from runbook_nb.chart.inputs import served_problems
@@ -226,47 +227,6 @@ def _field(
         texts=(typed if secret else kind) == "json" and not given and _takes_text(inner),
         typed=typed if secret else "text",
     )
-
-
-def holds_secret(
-    root: Mapping[str, Any], schema: Any, named: Callable[[str], bool] = lambda name: False
-) -> bool:
-    """Say whether an input is a secret, or a part of it is one, however deep that lies.
-
-    Parameters
-    ----------
-    root : mapping
-        The schema that references point into.
-    schema : object
-        The input's own.
-    named : callable
-        Says whether a name is that of a secret.
-
-    Examples
-    --------
-    >>> auth = {"type": "object", "properties": {"token": {"type": "string"}}}
-    >>> holds_secret({}, auth), holds_secret({}, auth, named="token".__eq__)
-    (False, True)
-    """
-    left, followed = [schema], set[str]()
-    while left:
-        part = left.pop()
-        if isinstance(part, list | tuple):
-            left.extend(part)
-        if not isinstance(part, Mapping):
-            continue
-        known = part.get("properties")
-        if isinstance(known, Mapping) and any(named(str(name)) for name in known):
-            return True
-        # The schema's own law says what a secret is.
-        if secret_names({**root, "properties": {"": part}}):
-            return True
-        ref = part.get("$ref")
-        if isinstance(ref, str) and ref not in followed:
-            followed.add(ref)
-            left.append(resolved(root, {"$ref": ref}))
-        left.extend(part.values())
-    return False
 
 
 def _typed(schema: Mapping[str, Any], kind: Kind, choices: Sequence[tuple[str, Any]]) -> Kind:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runbook_nb as rb
-from runbook_nb._arguments import resolved, secret_names, unchecked_keywords, validate_arguments
+from runbook_nb._arguments import resolved, unchecked_keywords, validate_arguments
 from runbook_nb._text import MISSING
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.redact import Redact
@@ -312,22 +312,6 @@ def test_no_problem_quotes_a_secret():
     said = made.problems({"pin": "hunter-22"})
     assert set(said) == {"pin"}
     assert "hunter-22" not in str(said)
-
-
-def test_the_names_of_secrets():
-    told = {
-        **schema(
-            a={"type": "string", "writeOnly": True},
-            b={"$ref": "#/$defs/Secret"},
-            c={"anyOf": [{"$ref": "#/$defs/Secret"}, {"type": "null"}]},
-            d={"type": "string"},
-        ),
-        "$defs": {"Secret": {"type": "string", "format": "password"}},
-    }
-    assert secret_names(told) == ("a", "b", "c")
-    assert unchecked_keywords(told) == []
-    round_and_round = {**schema(a={"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/A"}}}
-    assert secret_names(round_and_round) == ()
 
 
 def test_a_runbook_hides_what_it_asks_for_as_a_secret():
