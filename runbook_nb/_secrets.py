@@ -10,6 +10,8 @@ from runbook_nb._arguments import resolved
 #: What holds values, and what holds schemas for nobody but who refers to them.
 _DATA: Final = frozenset({"enum", "const", "default", "examples"})
 _ASIDE: Final = frozenset({"$defs", "definitions"})
+#: Where what a value may be is listed, or told by another schema.
+_TOLD_ELSEWHERE: Final = frozenset({"enum", "const", "$ref", "anyOf", "oneOf", "allOf"})
 
 
 def secret_names(schema: Mapping[str, Any]) -> tuple[str, ...]:
@@ -51,6 +53,28 @@ def holds_secret(
     """
     parts = _named_parts(root, schema)
     return any(_is_secret(part) or (name != "" and named(name)) for name, part in parts)
+
+
+def takes_any_name(root: Mapping[str, Any], schema: Any) -> bool:
+    """Say whether an input, or a part of it, may hold names that the schema does not tell.
+
+    Examples
+    --------
+    >>> closed = {"type": "object", "additionalProperties": False}
+    >>> takes_any_name({}, {"type": "object"}), takes_any_name({}, closed)
+    (True, False)
+    """
+    return any(_is_open(part) for _, part in _named_parts(root, schema))
+
+
+def _is_open(schema: Any) -> bool:
+    if not isinstance(schema, Mapping) or not _TOLD_ELSEWHERE.isdisjoint(schema):
+        return schema is True
+    words = schema.get("type", ("object", "array"))
+    kinds = {words} if isinstance(words, str) else set(words)
+    if "object" in kinds and schema.get("additionalProperties", True) is not False:
+        return True
+    return "array" in kinds and "items" not in schema
 
 
 def _is_secret(schema: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from runbook_nb._arguments import resolved, validate_arguments
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
-from runbook_nb._secrets import holds_secret
+from runbook_nb._secrets import holds_secret, takes_any_name
 from runbook_nb._text import MISSING, clip, did_you_mean, listed, show
 from runbook_nb._value import frozen
 from runbook_nb.chart.inputs import served_problems
@@ -368,12 +368,15 @@ class Entries:
         from runbook_nb.record.redact import Redactor
 
         redactor = Redactor(policy)
+        names = policy is not None and bool(policy.keys or policy.patterns)
         known = schema.get("properties", {})
         hidden = [
             name
             for name, sub in known.items()
             if redactor.hides_key(name)
             or (redactor.active and holds_secret(schema, sub, redactor.names))
+            # What the policy names may be typed there under its name.
+            or (names and takes_any_name(schema, sub))
         ]
         self.schema = schema
         self.fields = fields_of(schema, hidden)

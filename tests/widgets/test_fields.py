@@ -255,9 +255,36 @@ def test_what_a_policy_hides_is_a_secret_too():
 )
 def test_a_field_that_holds_what_a_policy_hides_is_a_secret(policy):
     auth = {"type": "object", "properties": {"token": {"type": "string"}}}
-    made = entries(policy=policy, auth=auth, other={"type": "object"})
+    made = entries(policy=policy, auth=auth, other={"type": "string"})
     assert made.secret == {"auth"}
     assert made.values({"auth": '{"token": "t"}'}) == {"auth": {"token": "t"}}
+
+
+OPEN = [
+    {"type": "object"},
+    {"type": "object", "properties": {"a": {"type": "string"}}},
+    {"type": "object", "additionalProperties": {"type": "string"}},
+    {"type": "array"},
+    {"type": "array", "items": {"type": "object"}},
+    {"type": ["string", "object"]},
+    {},
+    {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Any"}]},
+]
+CLOSED = [
+    {"type": "string"},
+    {"enum": [{"a": 1}, {"a": 2}]},
+    {"type": "array", "items": {"type": "integer"}},
+    {"type": "object", "additionalProperties": False, "properties": {"a": {"type": "string"}}},
+    {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+]
+
+
+@pytest.mark.parametrize("policy", [Redact(keys=("token",)), Redact(patterns=("^tok",))])
+@pytest.mark.parametrize("sub", OPEN + CLOSED)
+def test_where_any_name_may_stand_one_that_a_policy_hides_may(policy, sub):
+    told = {**schema(given=sub), "$defs": {"Any": {"type": "object"}}}
+    assert Entries(told, policy).secret == ({"given"} if sub in OPEN else set())
+    assert Entries(told, None).secret == Entries(told, Redact(paths=("a.b",))).secret == set()
 
 
 def test_a_secret_part_is_found_however_deep_it_lies():
