@@ -51,6 +51,7 @@ def bridge_ledger(
     *,
     replaced: Mapping[str, int],
     failed_calls: Sequence[str] = (),
+    misspelt: Iterable[tuple[str, str, str]] = (),
     notes: Sequence[Note] = (),
 ) -> Ledger:
     """Give the bridge's own part of the ledger.
@@ -67,6 +68,9 @@ def bridge_ledger(
         Type names of values that JSON could not carry, with how often.
     failed_calls : sequence of str
         Tools whose call failed and was survived, one entry per call.
+    misspelt : iterable of (str, str, str)
+        Inputs a call was given and its tool does not declare: the tool, the input, and which one
+        was likely meant.
     notes : sequence of Note
         What the decisions together say about the rules; see `rule_notes`.
     """
@@ -76,6 +80,7 @@ def bridge_ledger(
             *_not_checked(declaration, run, groups, rowset),
             *(Item(note.what, note.why) for note in notes),
             *_failed_calls(failed_calls),
+            *_misspelt(misspelt, run.redactor),
             *_replaced(replaced),
         ],
         cannot_cover=list(_cannot_cover(declaration, run)),
@@ -224,6 +229,16 @@ def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
         yield Item(
             f"what {show(tool)} would have answered: {counted(times, 'call')} to it failed",
             "the procedure went on without the answer",
+        )
+
+
+def _misspelt(inputs: Iterable[tuple[str, str, str]], redactor: Redactor) -> Iterator[Item]:
+    for tool, name, meant in dict.fromkeys(inputs):
+        yield Item(
+            f"whether {show(tool)} read the input {show(redactor.text(name))!r}: it declares none "
+            "of that name",
+            f"did you mean {show(meant)!r}? A schema that says additionalProperties: false "
+            "refuses such an input",
         )
 
 
