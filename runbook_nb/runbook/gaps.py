@@ -278,7 +278,7 @@ class Ended(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    subjects : int
     names : str
         The first of them by name, and how many more.
     reason : str
@@ -287,7 +287,7 @@ class Ended(NamedTuple):
         Of subjects past a cap, what it is.
     """
 
-    count: int
+    subjects: int
     names: str
     reason: str = ""
     cap: int = 0
@@ -336,17 +336,17 @@ def gap_items(fan_out: str, gaps: FanOutGaps) -> Iterator[Item]:
         )
     if (past := gaps.past) is not None:
         yield Item(
-            f"{past.count} subject(s) of {name} not reached",
+            f"{past.subjects} subject(s) of {name} not reached",
             f"past the cap of {past.cap} branches: {past.names}",
         )
     if (ended := gaps.ended) is not None:
         yield Item(
-            f"{ended.count} subject(s) of {name} not reached before the run ended",
+            f"{ended.subjects} subject(s) of {name} not reached before the run ended",
             f"{ended.reason}: {ended.names}",
         )
     if (failed := gaps.failed) is not None:
         yield Item(
-            f"{failed.count} subject(s) of {name} whose branch failed",
+            f"{failed.subjects} subject(s) of {name} whose branch failed",
             f"{failed.names}; the first: {failed.reason}",
         )
     if gaps.unnamed is not None:
@@ -360,7 +360,7 @@ def gap_items(fan_out: str, gaps: FanOutGaps) -> Iterator[Item]:
         )
     if (undecided := gaps.undecided) is not None:
         yield Item(
-            f"{undecided.count} subject(s) of {name} that ended before a decision",
+            f"{undecided.subjects} subject(s) of {name} that ended before a decision",
             f"their branch came to its end without reaching a decider: {undecided.names}",
         )
 
