@@ -5,6 +5,7 @@ Bridge layer.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any, Final
 
@@ -12,7 +13,6 @@ from runbook_nb._text import counted
 from runbook_nb.runbook.claims import ANY, Claims, Place
 from runbook_nb.runbook.fans import FanOutGroup, place_of
 from runbook_nb.runbook.grounds import Ground
-from runbook_nb.runbook.sides import Side
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT
 
 SUBJECTS: Final = "what became of each subject"
@@ -43,6 +43,8 @@ def _rows(ground: Ground, claims: Claims) -> None:
     claims.check(
         "counts.rows_complete", told, complete, shown == total, "the two counts of rows", place
     )
+    if ground.holds_rows:
+        _declined(ground, claims)
     told, place = f"{total} rows in all", ("result", "rows_total")
     if ground.dossier is not None:
         known = ground.dossier.rows_total
@@ -230,8 +232,6 @@ def _totals(ground: Ground, claims: Claims) -> None:
     told = f"{counted(found, 'subject')} in all"
     own = any(group.judges for group in dossier.fan_outs)
     if ground.live:
-        if ground.holds_rows:
-            _declined(ground, claims)
         return
     if own:
         claims.check(
@@ -253,8 +253,6 @@ def _totals(ground: Ground, claims: Claims) -> None:
         expected = ground.result.get("rows_total", 0)
         basis = "the answer's count of rows"
         claims.check("counts.dossier_rows", told, found, expected, basis, place)
-        if ground.holds_rows:
-            _declined(ground, claims)
 
 
 def _outside(ground: Ground, stage: str) -> bool:
@@ -263,20 +261,13 @@ def _outside(ground: Ground, stage: str) -> bool:
 
 
 def _declined(ground: Ground, claims: Claims) -> None:
-    """Claim how many rows were declined, by the decisions where each row has one."""
-    side = ground.side
-    behind = ground.behind
-    if side is None or not behind or None in behind:
+    """Claim how many rows were declined, as the ledger's sentence has it."""
+    sentence = ground.coverage.get("sentence")
+    if not isinstance(sentence, str):
         return
+    said = re.search(r"; \d+ row\(s\) assessed(?:, (\d+) declined )?", sentence)
+    found = None if said is None else int(said[1] or 0)
     declined = ground.word_counts.get(DECLINED_VERDICT, 0)
-    words = {number: _word(side, number) for number in range(len(side.standings))}
-    places = [place for place in behind if place is not None]
-    expected = sum(words[side.numbers[place]] == DECLINED_VERDICT for place in places)
     told = f"{counted(declined, 'row')} declined"
-    own = any(words[side.numbers[place]] is None for place in places)
-    if not own:
-        claims.check("counts.declined", told, declined, expected, "the decisions", *())
-
-
-def _word(side: Side, number: int) -> str | None:
-    return side.standings[number].branch
+    place = ("af_coverage", "sentence")
+    claims.check("counts.declined", told, found, declined, "the rows", place)

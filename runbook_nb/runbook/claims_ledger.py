@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import clip, counted, listed
 from runbook_nb.coverage import Item
 from runbook_nb.coverage.declare import COVERAGE_NOTE
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.rules import Decision
 from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place, agrees
@@ -70,7 +71,8 @@ class Expected(NamedTuple):
     section : str
         The list it is in.
     what : str
-    why : str or None
+    why : str, tuple of str or None
+        Several where a copy does not say which of them it is.
     basis : str
         What it was worked out from.
     whole : bool
@@ -79,7 +81,7 @@ class Expected(NamedTuple):
 
     section: str
     what: str
-    why: str | None
+    why: str | tuple[str, ...] | None
     basis: str
     whole: bool = True
 
@@ -144,7 +146,8 @@ def _declined(ground: Ground) -> int | None:
     if ground.holds_rows:
         return ground.word_counts.get(DECLINED_VERDICT, 0)
     groups = ground.judging
-    if groups and sum(group.counts.decided for group in groups) == _total(ground):
+    decided = sum(group.counts.decided for group in groups)
+    if groups and decided == _total(ground) and ground.speaks_branches:
         return sum(group.counts.by_branch.get(DECLINED_VERDICT, 0) for group in groups)
     return None
 
@@ -190,8 +193,9 @@ def _entry(claims: Claims, section: str, at: int, item: Mapping[str, Any], one: 
             f"{id_}.why", str(found), "what it rests on is not carried", (*base, "why")
         )
         return
-    holds = agrees(found, one.why)
-    claims.settle(id_, one.what, holds, one.basis, base, told=(found, one.why))
+    wanted = one.why if isinstance(one.why, tuple) else (one.why,)
+    holds = any(agrees(found, why) for why in wanted)
+    claims.settle(id_, one.what, holds, one.basis, base, told=(found, wanted[0]))
 
 
 def _nearest(left: Mapping[int, Mapping[str, Any]], one: Expected) -> int | None:
@@ -259,7 +263,9 @@ def _expected(ground: Ground) -> Iterator[Expected]:
             item = judged_by(title)
             yield Expected("checked", item.what, item.why, rules_basis)
         if source.rules is not None:
-            for item in taken_as(source.rules):
+            for item in taken_as(source.judged if ground.live and source.judged else source.rules):
+                if item.what == f"values that could not be read were taken as '{PLACEHOLDER}'":
+                    continue  # whether the word is that of no verdict is hidden
                 yield Expected("checked", item.what, item.why, rules_basis)
             for outside in source.rules.outside:
                 yield Expected("cannot_cover", outside.what, outside.why, rules_basis)
@@ -303,7 +309,13 @@ def _expected_gaps(ground: Ground, groups: Sequence[FanOutGroup]) -> Iterator[Ex
     if run is not None:
         items += chain.from_iterable(fan_out_gaps(group, run.redactor) for group in groups)
     elif ground.complete:
-        items += chain.from_iterable(_carried_gaps(ground, group) for group in groups)
+        for group in groups:
+            told = zip(
+                *(_carried_gaps(ground, group, named) for named in (True, False)), strict=True
+            )
+            for one, other in told:
+                whys = (str(one.why), str(other.why))
+                yield Expected("not_checked", one.what, whys, basis)
     if ground.has_rows and (declined := _declined(ground)) is not None:
         items += rows_mismatch(_total(ground), declined, groups)
     yield from (Expected("not_checked", item.what, item.why, basis) for item in items)
@@ -316,8 +328,12 @@ def _expected_gaps(ground: Ground, groups: Sequence[FanOutGroup]) -> Iterator[Ex
         yield Expected("not_checked", note.what, note.why, "the decisions", whole=sure)
 
 
-def _carried_gaps(ground: Ground, group: FanOutGroup) -> Iterable[Item]:
-    """Work out what a fan-out left open from the subjects of a copy."""
+def _carried_gaps(ground: Ground, group: FanOutGroup, named: bool) -> Iterable[Item]:
+    """Work out what a fan-out left open from the subjects of a copy.
+
+    Where no key is declared, items that are no mappings are their own names, and others have
+    none: a copy does not tell which they were.
+    """
     assert ground.dossier is not None  # noqa: S101 - asked where there is one
     node = ground.dossier.structure.node(group.key)
     key = None if node is None else node.detail.get("subject")
@@ -327,7 +343,8 @@ def _carried_gaps(ground: Ground, group: FanOutGroup) -> Iterable[Item]:
         found = kinds.get(kind)
         if not found:
             return None
-        pairs = [(one.subject if key else None, one.index) for one in found[:NAMED_SUBJECTS]]
+        own = named or bool(key)
+        pairs = [(one.subject if own else None, one.index) for one in found[:NAMED_SUBJECTS]]
         cap = re.search(r"\d+$", found[0].reason or "")
         return Ended(
             len(found),
@@ -381,7 +398,8 @@ def _telling(ground: Ground, claims: Claims) -> None:
     dossier = ground.dossier
     if dossier is None or not dossier.telling:
         return
-    told, place = " ".join(dossier.telling), ("dossier", "telling")
+    told = " ".join(dossier.telling)
+    place: Place = ("dossier", "telling")
     note = telling_note(_notes(ground))
     if note is not None:
         whole = ground.live or note.kind != "never_there"

@@ -43,12 +43,13 @@ def claim_record(ground: Ground, claims: Claims) -> None:
         return
     dossier = ground.dossier
     told = f"{counted(len(dossier.structure.nodes), 'node')} of {dossier.structure.name}"
-    found, expected = dossier.structure.to_dict(), witness.dossier.structure.to_dict()
-    claims.check("record.structure", told, found, to_wire(expected), words, (*BASE, "structure"))
-    found = [group.to_dict() for group in dossier.fan_outs]
+    there = to_wire(witness.dossier.structure.to_dict())
+    drawn = dossier.structure.to_dict()
+    claims.check("record.structure", told, drawn, there, words, (*BASE, "structure"))
+    counts = [group.to_dict() for group in dossier.fan_outs]
     expected = [group.to_dict() for group in witness.dossier.fan_outs]
-    told = f"the counts of {counted(len(found), 'fan-out')}"
-    claims.check("record.counts", told, found, expected, words, (*BASE, "fan_outs"))
+    told = f"the counts of {counted(len(counts), 'fan-out')}"
+    claims.check("record.counts", told, counts, expected, words, (*BASE, "fan_outs"))
     digests = [source.digest for source in witness.dossier.sources]
     found = [source.digest for source in dossier.sources]
     told = f"{counted(len(found), 'rule set')} judged"

@@ -120,8 +120,8 @@ def _shown(ground: Ground, claims: Claims) -> None:
     if rest:
         told = f"{counted(len(rest), 'row')} beyond those shown"
         reason = f"{NOTHING_ELSE}; their verdicts are claims of their own"
-        place = ("dossier", "rows", rest)
-        claims.unchecked("rows.beyond", told, reason, place, count=len(rest))
+        beyond_place: Place = ("dossier", "rows", rest)
+        claims.unchecked("rows.beyond", told, reason, beyond_place, count=len(rest))
 
 
 def _same_row(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:

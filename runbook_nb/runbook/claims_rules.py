@@ -10,6 +10,7 @@ from typing import Final
 
 from runbook_nb._text import listed, visible
 from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.model import Unreadable
 from runbook_nb.rules.plan import DecisionPath
@@ -51,8 +52,8 @@ def _stamp(ground: Ground, claims: Claims) -> None:
         claims.settle("rules.version", told, holds, "the sentence of the ledger", place)
         return
     stamp = ground.dossier.stamp
-    expected = UNDECLARED if stamp is None else stamp[1]
-    claims.check("rules.version", told, version, expected, "the stamp of the dossier", place)
+    declared = UNDECLARED if stamp is None else stamp[1]
+    claims.check("rules.version", told, version, declared, "the stamp of the dossier", place)
     if stamp is None:
         return
     covered: tuple[Place, ...] = (("dossier", "stamp"),)
@@ -60,9 +61,8 @@ def _stamp(ground: Ground, claims: Claims) -> None:
     titles = [(source.name, source.version) for source in ground.dossier.sources if source.name]
     told = f"the decisions were made under {said}"
     if not titles:
-        sentence = ground.coverage.get("sentence")
-        basis = "the sentence of the ledger"
-        claims.settle("rules.stamp", told, f" under {said} — " in str(sentence), basis, *covered)
+        spoken = f" under {said} — " in str(ground.coverage.get("sentence"))
+        claims.settle("rules.stamp", told, spoken, "the sentence of the ledger", *covered)
         return
     judged = listed(" ".join(title) for title in titles)
     claims.settle(
@@ -193,7 +193,8 @@ def _harvested(ground: Ground) -> tuple[dict[str, str], bool]:
         paths = ((s.name, p.meanings) for each in run.walk.decision_paths() for s, p in each)
         observed = observed_meanings(paths, spellings)
         harvested = compose_meanings(declared, observed) or {}
-        return {text(word): text(said) for word, said in harvested.items()}, True
+        told = {text(word): text(said) for word, said in harvested.items()}
+        return told, not _is_made_per_item(dossier.structure)
     order = sorted(ground.subjects, key=lambda one: (one.execution, one.index))
     made = (one.decision for one in order)
     last: dict[DecisionPath, None] = {}
@@ -204,9 +205,9 @@ def _harvested(ground: Ground) -> tuple[dict[str, str], bool]:
             last.pop(decision.path, None)
             last[decision.path] = None
             first.setdefault(decision.path)
-    told = [(decider, path.meanings) for path in (*first, *last)]
-    harvested = compose_meanings(declared, observed_meanings(told, frozenset({decider})))
-    return harvested or {}, _is_exact(ground)
+    pairs = [(decider, path.meanings) for path in (*first, *last)]
+    again = compose_meanings(declared, observed_meanings(pairs, frozenset({decider})))
+    return again or {}, _is_exact(ground)
 
 
 def _is_exact(ground: Ground) -> bool:
@@ -226,8 +227,13 @@ def _is_exact(ground: Ground) -> bool:
         ground.complete
         and len(deciders) == 1
         and dossier.decider in (deciders[0].id, deciders[0].name)
-        and not (told or hidden or loops or failed)
+        and not (told or hidden or loops or failed or _is_made_per_item(structure))
     )
+
+
+def _is_made_per_item(structure: Structure) -> bool:
+    """Say whether charts were made per item: then a decider inside was known by its name alone."""
+    return any(node.detail.get("template", "built") != "built" for node in structure.nodes)
 
 
 def _possible(ground: Ground) -> dict[str, set[str]] | None:

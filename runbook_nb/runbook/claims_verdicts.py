@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, show
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.kinds import kind_of
 from runbook_nb.rules.known import Again, Way, judge_again
@@ -21,6 +22,7 @@ from runbook_nb.rules.plan import DecisionPath, plan_of, when_of
 from runbook_nb.runbook.claims import (
     CONFIRMED,
     CONTRADICTED,
+    HIDDEN,
     UNCHECKED,
     Claims,
     Outcome,
@@ -334,6 +336,8 @@ def _row_fate(
         return UNCHECKED, NO_VERDICT
     if branch == word:
         return CONFIRMED, "the decision"
+    if PLACEHOLDER in word or PLACEHOLDER in branch:
+        return UNCHECKED, HIDDEN
     if (branch, word) in renamed:
         return UNCHECKED, f"the procedure calls {branch} by a word of its own"
     return CONTRADICTED, "the decision"
@@ -381,7 +385,7 @@ def _claim_key(ground: Ground, side: Side, claims: Claims, key: str, found: _Fou
             claims.unchecked(id_, told, one.why, *covered, count=len(one.places))
             continue
         first = one.places[0]
-        pair = (None, None)
+        pair: tuple[Any, Any] = (None, None)
         if one.status == CONTRADICTED and one.tell is not None:
             expected, value = one.tell(first)
             name = ground.subject_name(first)

@@ -21,7 +21,7 @@ from runbook_nb.errors import RunbookError
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk
 from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.claims_ledger import steps_told
-from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.grounds import Ground, is_partial
 from runbook_nb.runbook.tickets import NO_STORE, RECORDING_NOTE, WALK_NOTE, WHOLE_NOTE, walk_note
 
 BASE: Final[Place] = ("result", "walk")
@@ -85,7 +85,7 @@ def _record(ground: Ground) -> tuple[Any, str]:
     if ground.envelope.run is not None:
         return ground.envelope.run, "the record"
     run, words = ground.recorded
-    if run is None or getattr(run, "not_carried", ()):
+    if run is None or is_partial(run):
         return None, words
     return run, words
 

@@ -125,7 +125,8 @@ class Envelope(Renderable, FrozenDict):
     ) -> Envelope:
         """Read an envelope out of a notebook, a saved one or one `to_notebook` wrote.
 
-        Nothing in the file is run or trusted. Only `to_notebook` writes tickets along.
+        Nothing in the file is run or trusted. Only `to_notebook` writes tickets along, and with
+        them what they stand for: the filed walk, and a recording up to 5 MB.
 
         Parameters
         ----------
@@ -253,7 +254,7 @@ class Envelope(Renderable, FrozenDict):
             The value in the row's first column, or what names the subject.
         row : int, optional
             The row's number instead, counted from 0 as `verdicts` is: ``row=0`` is the one whose
-            card says *row 1 of 50*.
+            card says *row 1 of 50 (row=0)*.
 
         Raises
         ------

@@ -69,7 +69,7 @@ class Ground:
         self.artifacts = getattr(artifacts, "artifacts", artifacts) or envelope.artifacts
         self.rules = _rule_sets(rules)
         self.live = envelope.run is not None
-        self.has_rows = "verdicts" in self.result
+        self.has_rows = {"verdicts", "rows_shown", "rows_total"} <= self.result.keys()
         self._recording = recording
 
     # -- the rows ------------------------------------------------------------------------------
@@ -186,6 +186,15 @@ class Ground:
         if self.live and self.dossier.items is not None and self.judging:
             return self._behind_live()
         return self._behind_carried()
+
+    @cached_property
+    def speaks_branches(self) -> bool:
+        """Whether the rows held say the very words of the decisions behind them."""
+        side = self.side
+        if side is None or not self.behind or None in self.behind:
+            return False
+        pairs = {(word, side.numbers[n]) for word, n in zip(self.words, self.behind, strict=True)}  # type: ignore[index]
+        return all(word == side.standings[number].branch for word, number in pairs)
 
     def _behind_live(self) -> Sequence[int | None]:
         assert self.dossier is not None  # noqa: S101 - see `behind`
@@ -318,7 +327,7 @@ class Ground:
     def witness(self) -> Envelope | None:
         """The same answer with the recording for its record; None without one of a whole run."""
         run, _ = self.recorded
-        if run is None or self.dossier is None or getattr(run, "not_carried", ()):
+        if run is None or self.dossier is None or is_partial(run):
             return None
         dossier = Dossier(
             procedure=run.name,
@@ -333,6 +342,11 @@ class Ground:
             run=run,
         )
         return Envelope.live(self.envelope, dossier=dossier, run=run, artifacts=None)
+
+
+def is_partial(run: Run) -> bool:
+    """Say whether a recording does not carry all of its run."""
+    return bool(getattr(run, "not_carried", None))
 
 
 def _rule_sets(given: Any) -> tuple[RuleSet, ...]:

@@ -6,6 +6,7 @@ the rest is named with the reason why it cannot be checked.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import encode
 from runbook_nb._text import counted
 from runbook_nb._view import Card
 from runbook_nb.errors import RunbookError
@@ -177,7 +177,7 @@ class Verification(Renderable, Immutable):
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Give all claims as JSON text."""
-        return encode(self.to_dict(), indent=indent)
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per claim as a DataFrame."""
