@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import to_wire
+from runbook_nb._json import canonical, to_wire
 from runbook_nb._text import clip, listed, show, visible
 from runbook_nb._value import frozen
 from runbook_nb._view import Card
@@ -206,6 +206,18 @@ def agrees(found: Any, expected: Any) -> bool:
         return False
     pattern = ".*".join(map(re.escape, found.split(PLACEHOLDER)))
     return re.fullmatch(pattern, str(expected), re.DOTALL) is not None
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Say whether two values are one as JSON, where ``true`` is no number.
+
+    Examples
+    --------
+    >>> same({"a": 1}, {"a": True}), same([1, 2.0], (1, 2))
+    (False, True)
+    """
+    one, other = to_wire(found), to_wire(expected)
+    return bool(one == other) and canonical(one) == canonical(other)
 
 
 def _same_json(found: Any, expected: Any) -> bool:

@@ -10,7 +10,8 @@ from collections import Counter
 from typing import Any, Final
 
 from runbook_nb._text import counted
-from runbook_nb.runbook.claims import ANY, Claims, Place
+from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.runbook.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.fans import FanOutGroup, place_of
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT
@@ -233,31 +234,21 @@ def _totals(ground: Ground, claims: Claims) -> None:
     own = any(group.judges for group in dossier.fan_outs)
     if ground.live:
         return
+    id_ = "counts.subjects_total"
     if own:
-        claims.check(
-            "counts.subjects_total", told, found, items, "the counts of the fan-outs", place
-        )
+        claims.check(id_, told, found, items, "the counts of the fan-outs", place)
     else:
-        outside = sum(1 for one in ground.subjects if _outside(ground, one.stage))
-        if ground.complete or found == items + outside:
-            expected = items + outside
-            claims.check("counts.subjects_total", told, found, expected, SUBJECTS, place)
+        least = max(items, len(ground.subjects))
+        if type(found) is int and found >= least:
+            claims.unchecked(id_, told, NOTHING_ELSE, place)
         else:
-            holds = found > items + outside
-            claims.settle(
-                "counts.subjects_total", told, holds, SUBJECTS, place, told=(found, items + outside)
-            )
-    if ground.has_rows or dossier.rows_total:
-        found, place = dossier.rows_total, ("dossier", "rows_total")
-        told = f"{found} rows in the dossier"
-        expected = ground.result.get("rows_total", 0)
-        basis = "the answer's count of rows"
-        claims.check("counts.dossier_rows", told, found, expected, basis, place)
-
-
-def _outside(ground: Ground, stage: str) -> bool:
-    assert ground.dossier is not None  # noqa: S101 - asked where there is one
-    return all(group.key != stage for group in ground.dossier.fan_outs)
+            claims.settle(id_, told, False, SUBJECTS, place, told=(found, f"{least} or more"))
+    found, place = dossier.rows_total, ("dossier", "rows_total")
+    told = f"{found} rows in the dossier"
+    expected, basis = ground.result.get("rows_total", 0), "the answer's count of rows"
+    claims.check(
+        "counts.dossier_rows", told, found, expected if ground.has_rows else 0, basis, place
+    )
 
 
 def _declined(ground: Ground, claims: Claims) -> None:
@@ -270,4 +261,7 @@ def _declined(ground: Ground, claims: Claims) -> None:
     declined = ground.word_counts.get(DECLINED_VERDICT, 0)
     told = f"{counted(declined, 'row')} declined"
     place = ("af_coverage", "sentence")
+    if said is None and PLACEHOLDER in sentence:
+        claims.unchecked("counts.declined", told, HIDDEN, place)
+        return
     claims.check("counts.declined", told, found, declined, "the rows", place)

@@ -55,6 +55,7 @@ _PROCEDURE: Final = re.compile(
 #: Beginnings of the bridge's own entries -> why a copy cannot work them out where it cannot.
 _OWN: Final = (
     (re.compile(r"what .* would have answered: \d+ calls? to it failed"), "calls are not carried"),
+    (re.compile(r"whether .* read the input .*: it declares none"), "calls are not carried"),
     (re.compile(r"what branch .* would have found: it failed"), "the record is not carried"),
     (re.compile(r"\d+ value\(s\) of type .* that the answer could not carry"), "they are gone"),
     (re.compile(r"\d+ value\(s\) whose key the answer writes"), "they are gone"),

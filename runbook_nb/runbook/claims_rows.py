@@ -5,14 +5,14 @@ Bridge layer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from runbook_nb._frozen import thaw
 from runbook_nb._text import counted
 from runbook_nb.runbook.claims import (
-    ANY,
     CONFIRMED,
     CONTRADICTED,
     NOTHING_ELSE,
@@ -20,22 +20,23 @@ from runbook_nb.runbook.claims import (
     Claims,
     Outcome,
     Place,
-    agrees,
+    same,
 )
 from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.verdicts import (
     PANEL_RENDER_NOTE,
     VERDICT_RENDER_NOTE,
     render_verdict_table,
 )
 
-#: The columns whose cells are held against decisions.
-VERDICT: Final = "verdict"
-
 
 def claim_rows(ground: Ground, claims: Claims) -> None:
     """Claim the rows shown, the table for models, and the rows of the dossier."""
     if not ground.has_rows:
+        if ground.dossier is not None:
+            told, place = "no verdict row was written", ("dossier", "ranked")
+            claims.unchecked("rows.ranked", told, "there are no rows", place)
         return
     _table(ground, claims)
     if ground.dossier is None:
@@ -45,6 +46,7 @@ def claim_rows(ground: Ground, claims: Claims) -> None:
         return
     _shown(ground, claims)
     _ranked(ground, claims)
+    _items(ground, claims)
     if ground.dossier.units:
         told = f"units: {thaw(ground.dossier.units)}"
         claims.unchecked("units", told, "they are the author's words", ("dossier", "units"))
@@ -88,15 +90,15 @@ def _shown(ground: Ground, claims: Claims) -> None:
     alike: list[int] = []
     other: list[int] = []
     for place, row in enumerate(shown):
-        same = place < len(known) and _same_row(row, known[place])
-        (alike if same else other).append(place)
+        held = place < len(known) and _same_row(row, known[place])
+        (alike if held else other).append(place)
     basis = "the rows of the record" if ground.live else "the rows of the dossier"
     beyond = [place for place in other if place >= len(known)]
     other = [place for place in other if place < len(known)]
 
     def tell(place: int) -> tuple[Any, Any]:
         expected, found = thaw(known[place]), thaw(shown[place])
-        names = [n for n in expected if not agrees(found.get(n), expected[n])] or list(expected)
+        names = [n for n in expected if not same(found.get(n), expected[n])] or list(expected)
         return {n: expected[n] for n in names}, {n: found.get(n) for n in names}
 
     def name(place: int) -> str:
@@ -125,7 +127,7 @@ def _shown(ground: Ground, claims: Claims) -> None:
 
 
 def _same_row(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    return list(found) == list(expected) and agrees(dict(found), dict(expected))
+    return list(found) == list(expected) and same(found, expected)
 
 
 def _ranked(ground: Ground, claims: Claims) -> None:
@@ -149,9 +151,40 @@ def _ranked(ground: Ground, claims: Claims) -> None:
         claims.unchecked("rows.ranked", told, "the declared rank is not carried", place)
 
 
-def first_of(places: Sequence[int]) -> int | None:
-    """Give the first of some places; None where there is none."""
-    return places[0] if places else None
+def _items(ground: Ground, claims: Claims) -> None:
+    """Claim which item each row of a copy is about, where names alone do not tell."""
+    dossier = ground.dossier
+    assert dossier is not None  # noqa: S101 - see `claim_rows`
+    told = None if ground.live else dossier.items_of_rows(len(ground.rows))
+    if told is None:
+        return
+    items: Sequence[int] = told["items"]
+    times = Counter(items)
+    good, wrong = list[int](), list[int]()
+    for row, item in enumerate(items):
+        place = ground.behind[row] if row < len(ground.behind) else None
+        fits = place is not None and times[item] == 1 and _named_alike(ground, row, place)
+        (good if fits else wrong).append(row)
+
+    def tell(row: int) -> tuple[Any, Any]:
+        return "an item of its own, of the row's name", f"item {items[row]} of {told['stage']}"
+
+    basis = "the subjects carried, and their names"
+    base: Place = ("dossier", "rows_of")
+    claims.many(
+        "row.item",
+        "the row is about this item",
+        [Outcome(CONTRADICTED, wrong, basis, tell), Outcome(CONFIRMED, good, basis)],
+        ground.row_name,
+        lambda rows: ((*base, "items", rows), (*base, "stage"), (*base, "execution")),
+        singly=False,
+    )
 
 
-__all__ = ["ANY", "claim_rows"]
+def _named_alike(ground: Ground, row: int, place: int) -> bool:
+    """Say whether a row may be about a subject by its name; one without a name may be any."""
+    name, column = ground.subjects[place].subject, ground.column
+    if name is None or column is None or column != ground.naming:
+        return True
+    said = ground.rows[row].get(column)
+    return bool(name_key(said) == name_key(name))

@@ -53,10 +53,11 @@ def _stamp(ground: Ground, claims: Claims) -> None:
         return
     stamp = ground.dossier.stamp
     declared = UNDECLARED if stamp is None else stamp[1]
-    claims.check("rules.version", told, version, declared, "the stamp of the dossier", place)
+    basis, covered = "the stamp of the dossier", (("dossier", "stamp"),)
     if stamp is None:
+        claims.check("rules.version", told, version, declared, basis, place, *covered)
         return
-    covered: tuple[Place, ...] = (("dossier", "stamp"),)
+    claims.check("rules.version", told, version, declared, basis, place)
     said = " ".join(stamp)
     titles = [(source.name, source.version) for source in ground.dossier.sources if source.name]
     told = f"the decisions were made under {said}"
@@ -77,7 +78,7 @@ def _source(ground: Ground, claims: Claims, number: int, source: RuleSource) -> 
     rules = source.rules
     if rules is None:
         reason = "its content is not carried: a rule is a function, or it could not be written"
-        for part in ("digest", "name", "version"):
+        for part in ("digest", "name", "version", "content", "hidden"):
             claims.unchecked(f"rules[{name}].{part}", title, reason, (*base, part))
         return
     found, expected = [source.name, source.version], [rules.name, rules.version]

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any, Final, get_args
 
 from runbook_nb._json import to_wire
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.record.structure import (
     EdgeKind,
     NodeKind,
@@ -57,7 +58,7 @@ def _procedure(ground: Ground, claims: Claims) -> None:
     name, sentence = dossier.procedure, str(ground.coverage.get("sentence", ""))
     told = f"the procedure is {name}"
     places: tuple[Place, ...] = (("dossier", "procedure"), (*BASE, "name"))
-    if not sentence:
+    if not sentence or PLACEHOLDER in sentence:
         claims.check(
             "structure.procedure", told, dossier.structure.name, name, "the dossier", *places
         )
@@ -195,7 +196,10 @@ def _deciders(ground: Ground, structure: Structure, claims: Claims) -> None:
     """Claim that the configured decider is in the structure, with the branches that were taken."""
     dossier = ground.dossier
     assert dossier is not None  # noqa: S101 - see `claim_structure`
-    if dossier.decider is not None:
+    if dossier.decider is None:
+        place = ("dossier", "decider")
+        claims.unchecked("structure.decider", "no decider names verdicts", NOTHING_ELSE, place)
+    else:
         told, place = f"{dossier.decider} names the verdicts", ("dossier", "decider")
         found = any(structure.find(dossier.decider, "decider"))
         others = any(node.kind == "decider" for node in structure.nodes)
@@ -278,25 +282,28 @@ def _detail(ground: Ground, claims: Claims, node: StructureNode, base: Place) ->
     assert dossier is not None  # noqa: S101 - see `claim_structure`
     rest = dict(to_wire(node.detail))
     id_ = f"structure.node[{node.key}]"
-    titles = [f"{s.name} {s.version}".strip() for s in dossier.sources]
     rules = rest.get("rules")
-    if isinstance(rules, str) and rules in titles:
-        del rest["rules"]
-        told = f"{node.key} decides by {rules}"
-        claims.settle(f"{id_}.rules", told, True, "the rules that judged", (*base, "rules"))
-    elif isinstance(rules, str) and len(titles) == 1 and _judged(ground):
-        del rest["rules"]
+    titles = {f"{s.name} {s.version}".strip() for s in dossier.sources}
+    named = _rules_named(dossier.structure)
+    if isinstance(rules, str) and named is not None:
         told, basis = f"{node.key} decides by {rules}", "the rules that judged"
-        found = (rules, titles)
-        claims.settle(f"{id_}.rules", told, False, basis, (*base, "rules"), told=found)
+        place, unnamed = (*base, "rules"), sorted(titles - named.keys())
+        if rules in titles and named[rules] == 1:
+            del rest["rules"]
+            claims.settle(f"{id_}.rules", told, True, basis, place)
+        elif rules not in titles and unnamed:
+            del rest["rules"]
+            claims.settle(f"{id_}.rules", told, False, basis, place, told=(rules, unnamed))
     if rest:
         told = f"{node.key}: {rest}"
         places = ((*base, name) for name in rest)
         claims.unchecked(f"{id_}.detail", told, NOTHING_ELSE, *places)
 
 
-def _judged(ground: Ground) -> bool:
-    """Say whether the one decider there is, is the one whose rules are held."""
-    assert ground.dossier is not None  # noqa: S101 - see `claim_structure`
-    nodes = ground.dossier.structure.nodes
-    return sum(node.kind in ("decider", "selector") for node in nodes) == 1
+def _rules_named(structure: Structure) -> Counter[str] | None:
+    """Count the deciders that name each rule set; None where some judge by a function."""
+    deciders = [node for node in structure.nodes if node.kind in ("decider", "selector")]
+    names = [node.detail.get("rules") for node in deciders]
+    if not all(isinstance(name, str) for name in names):
+        return None
+    return Counter(str(name) for name in names)

@@ -14,6 +14,7 @@ from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.runbook.claims import (
     CONFIRMED,
     CONTRADICTED,
+    HIDDEN,
     NOTHING_ELSE,
     UNCHECKED,
     Claims,
@@ -52,17 +53,19 @@ def _places(ground: Ground, claims: Claims) -> None:
     subjects = ground.subjects
     times = Counter((one.stage, one.execution, one.index) for one in subjects)
     ends = _ends(subjects)
+    own = Counter(one.index for one in subjects if one.stage not in groups)
     good: list[int] = []
     bad: list[int] = []
     open_: list[int] = []
     for place, one in enumerate(subjects):
         group = groups.get(one.stage)
         if group is None:
-            fits = ground.dossier.structure.node(one.stage) is not None or not one.stage
-            known = fits and type(one.index) is int and one.status == "ok"
-            (good if known and times[one.stage, one.execution, one.index] == 1 else bad).append(
-                place
-            )
+            known = any(one.stage in (n.id, n.key) for n in ground.dossier.structure.nodes)
+            fits = type(one.index) is int and own[one.index] == 1 and one.execution == 0
+            if not fits or not known or one.status != "ok" or one.index not in range(len(own)):
+                bad.append(place)
+            else:
+                (good if ground.complete else open_).append(place)
             continue
         fits = (
             type(one.index) is int
@@ -73,8 +76,7 @@ def _places(ground: Ground, claims: Claims) -> None:
             and times[one.stage, one.execution, one.index] == 1
         )
         if fits and ground.complete:
-            end = ends[one.stage, one.execution]
-            fits = one.index < end and ends.get((one.stage, max(one.execution - 1, 0)), 0) > 0
+            fits = one.index < ends[one.stage, one.execution]
         if not fits:
             bad.append(place)
         else:
@@ -98,10 +100,15 @@ def _places(ground: Ground, claims: Claims) -> None:
         ],
         ground.subject_name,
         lambda places: tuple(
-            ("dossier", "subjects", places, part) for part in ("stage", "index", "execution")
+            ("dossier", "subjects", places, part) for part in ("stage", "index", "status")
         ),
         singly=False,
     )
+    again = [place for place, one in enumerate(subjects) if one.execution]
+    if again:
+        told, cover = "it was met in that execution", ("dossier", "subjects", frozenset(again))
+        reason = "how often a fan-out ran is not carried"
+        claims.unchecked("subject.execution", told, reason, (*cover, "execution"), count=len(again))
 
 
 def _ends(subjects: Sequence[SubjectFacts]) -> dict[tuple[str, int], int]:
@@ -123,9 +130,12 @@ def _names(ground: Ground, claims: Claims) -> None:
     by_gaps: list[int] = []
     wrong: list[int] = []
     open_: list[int] = []
+    hidden: list[int] = []
     for place, one in enumerate(subjects):
         row = by_row.get(place)
-        if row is not None and strict:
+        if isinstance(one.subject, str) and PLACEHOLDER in one.subject:
+            hidden.append(place)
+        elif row is not None and strict:
             column = ground.column
             said = ground.rows[row].get(column) if column is not None else None
             same = name_key(said) == name_key(one.subject)
@@ -148,6 +158,7 @@ def _names(ground: Ground, claims: Claims) -> None:
             Outcome(CONTRADICTED, wrong, rows, tell),
             Outcome(CONFIRMED, by_rows, rows),
             Outcome(CONFIRMED, by_gaps, "the entries of the ledger, which name them"),
+            Outcome(UNCHECKED, hidden, HIDDEN),
             Outcome(UNCHECKED, open_, f"no row names it, and {NOTHING_ELSE}"),
         ],
         lambda place: f"item {subjects[place].index}",

@@ -28,6 +28,7 @@ from runbook_nb.runbook.claims import (
     Outcome,
     Place,
 )
+from runbook_nb.runbook.dossier import ToldDecision
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, Standing
@@ -36,6 +37,7 @@ JUDGED: Final = "the rules, which judged its recorded values anew"
 
 FUNCTION: Final = "a rule is a function, which is not run to check an answer"
 TOLD: Final = "only the words of its decision are carried"
+FAILED: Final = "its branch failed, and the decision before that stands for nothing"
 UNKNOWN: Final = "its rules are not carried"
 NO_VERDICT: Final = "no decision by rules was recorded for it"
 
@@ -78,13 +80,11 @@ def _judged_again(ground: Ground, side: Side, claims: Claims) -> None:
             status, why = told[side.numbers[place], again.numbers[place]]
             verdicts.add(status, why, (place,))
         verdicts.tell = _teller(side, again)
-    told_only = [n for n, one in enumerate(side.standings) if one.via == "told"]
-    if told_only:
-        places = [place for place, number in enumerate(side.numbers) if number in set(told_only)]
-        verdicts.add(UNCHECKED, TOLD, places)
+    if not ground.live:
+        _not_judged(ground, side, verdicts, claims)
 
     def covered(places: Any) -> tuple[Place, ...]:
-        base = ("dossier", "subjects", places)
+        base: Place = ("dossier", "subjects", places)
         return ((*base, "decision", "rules"), (*base, "decision", "codes"), (*base, "told"))
 
     claims.many(
@@ -95,6 +95,21 @@ def _judged_again(ground: Ground, side: Side, claims: Claims) -> None:
         covered,
     )
     _inconsistent(ground, side, claims)
+
+
+def _not_judged(ground: Ground, side: Side, verdicts: _Found, claims: Claims) -> None:
+    """Gather the decisions of a copy that cannot be judged anew."""
+    failed: list[int] = []
+    for place, one in enumerate(ground.subjects):
+        if isinstance(one.decision, ToldDecision):
+            verdicts.add(UNCHECKED, TOLD, (place,))
+        elif one.decision is not None and side.standing(place).path is None:
+            verdicts.add(UNCHECKED, FAILED, (place,))
+            failed.append(place)
+    if failed:
+        told = f"{len(failed):,} values compared by decisions that stand for nothing"
+        cover = ("dossier", "subjects", frozenset(failed), "decision", "values")
+        claims.unchecked("facts.failed", told, FAILED, cover, count=len(failed))
 
 
 class _Found:
