@@ -18,6 +18,7 @@ from runbook_nb._view import (
     Data,
     Fact,
     Facts,
+    Flow,
     Prose,
     Run,
     Section,
@@ -428,13 +429,21 @@ def _walk_note(walk: Mapping[str, Any]) -> Cell:
     return (*kept, "kept: control flow only")
 
 
-def walk_section(envelope: Envelope) -> Section:
-    """Show the folded walk of a live envelope, the counters of a copy."""
+def walk_section(envelope: Envelope, flow: Flow | None = None) -> Section:
+    """Show the folded walk of a live envelope, the counters of a copy.
+
+    Parameters
+    ----------
+    envelope : Envelope
+    flow : Flow, optional
+        The outline of the walk, where it was worked out otherwise.
+    """
     walk = envelope["result"].get("walk", {})
-    if envelope.run is not None:
+    if flow is None and envelope.run is not None:
         from runbook_nb.record.outline import walk_flow
 
-        parts: tuple[Any, ...] = (walk_flow(envelope.run.walk),)
-    else:
+        flow = walk_flow(envelope.run.walk)
+    parts: tuple[Any, ...] = (flow,)
+    if flow is None:
         parts = (Prose(text="The recorded path is not carried by this copy.", tone="dim"),)
     return Section(label="Walk", parts=parts, note=_walk_note(walk), in_text=False)

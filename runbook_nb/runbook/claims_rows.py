@@ -169,6 +169,9 @@ def _items(ground: Ground, claims: Claims) -> None:
     def tell(row: int) -> tuple[Any, Any]:
         return "an item of its own, of the row's name", f"item {items[row]} of {told['stage']}"
 
+    if not items:
+        claims.unchecked("row.item", "no row", "there are no rows", ("dossier", "rows_of"))
+        return
     basis = "the subjects carried, and their names"
     base: Place = ("dossier", "rows_of")
     claims.many(

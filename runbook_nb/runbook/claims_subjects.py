@@ -126,6 +126,8 @@ def _names(ground: Ground, claims: Claims) -> None:
     by_row = {place: row for row, place in enumerate(ground.behind) if place is not None}
     named_in_gaps = set(_named_in_gaps(ground))
     strict = _rows_name_subjects(ground)
+    # Each row that is carried has its subject carried, too.
+    lone = ground.holds_rows or None in ground.behind
     by_rows: list[int] = []
     by_gaps: list[int] = []
     wrong: list[int] = []
@@ -142,7 +144,7 @@ def _names(ground: Ground, claims: Claims) -> None:
             (by_rows if same else wrong).append(place)
         elif place in named_in_gaps:
             by_gaps.append(place)
-        elif strict and one.status == "ok" and one.decision is not None and ground.holds_rows:
+        elif strict and one.status == "ok" and one.decision is not None and lone:
             (wrong if _is_judged(ground, one) else open_).append(place)
         else:
             open_.append(place)

@@ -459,7 +459,8 @@ def _value_fate(value: Any, cells: Sequence[Any] | None, row: int | None) -> tup
     said = None if cell is MISSING else to_wire(cell)
     if name_key(shown) == name_key(said) or shown == said:
         return CONFIRMED, "the rows, which show them"
-    if type(shown) is not type(said) and not _numbers(shown, said):
+    told = shown is not None and said is not None
+    if told and type(shown) is not type(said) and not _numbers(shown, said):
         return UNCHECKED, "the rows show them in another form"
     return CONTRADICTED, "the rows, which show another value"
 

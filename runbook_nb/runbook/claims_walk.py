@@ -205,26 +205,22 @@ def _columns(ground: Ground, claims: Claims) -> None:
     _kind(claims, ground, "columns_kind", CHART_WALK_COLUMNS_ARTIFACT_KIND)
     total, rows = walk.get("columns_total"), walk.get("columns_rows")
     told = f"{rows} of {total} rows of the whole walk were filed"
-    held = walk.get("columns_complete") is (rows == total) and total == walk.get("total")
-    places = [(*BASE, f"columns_{n}") for n in ("total", "rows", "complete")]
+    whole = rows == total
+    agree = walk.get("columns_complete") is whole and total == walk.get("total")
+    held = agree and _are_counts(rows, total) and (whole or not rows)
+    places: list[Place] = [(*BASE, f"columns_{n}") for n in ("total", "rows", "complete")]
     found = {name: walk.get(name) for name in names[:5]}
-    claims.settle(
-        "walk.columns",
-        told,
-        held,
-        "the walk's own counters",
-        *places,
-        told=(found, walk.get("total")),
-    )
+    basis, expected = "the walk's own counters", walk.get("total")
+    claims.settle("walk.columns", told, held, basis, *places, told=(found, expected))
     note, form = str(walk.get("columns_note", "")), walk.get("columns_form")
-    claims.settle(
-        "walk.columns.note",
-        "what the whole walk is",
-        note == WHOLE_NOTE or (note.startswith(WHOLE_NOTE) and rows != total) or not total,
-        "the words of this version",
-        *([(*BASE, "columns_note")] if note == WHOLE_NOTE else []),
-        told=(note, WHOLE_NOTE),
-    )
+    told, place = "what the whole walk is", (*BASE, "columns_note")
+    if note == WHOLE_NOTE or not note.startswith(WHOLE_NOTE):
+        holds = note == WHOLE_NOTE if total else note == "There was no row to file."
+        basis = "the words of this version"
+        claims.settle("walk.columns.note", told, holds, basis, place, told=(note, WHOLE_NOTE))
+    else:
+        reason = "why it was not filed, or what JSON could not carry, is not carried"
+        claims.unchecked("walk.columns.note", note, reason, place)
     place = (*BASE, "columns_form")
     claims.unchecked("walk.columns.form", f"written as {form}", NOTHING_ELSE, place)
     if "columns_ref" not in walk and "columns_bytes" not in walk:

@@ -61,7 +61,7 @@ def envelope_payload(envelope: Envelope, most: int | None = None) -> dict[str, A
     >>> envelope_payload(envelope)["carried"]
     {'rows': [1, 1], 'subjects': [1, 1]}
     """
-    wire = _stable_wire(envelope)
+    wire = stable_wire(envelope)
     bare: dict[str, Any] = {"format": PAYLOAD_FORMAT, "envelope": wire, "carried": {}}
     if most is not None and byte_size(canonical(bare)) > most:
         return None
@@ -140,7 +140,8 @@ def _in_shown_order(envelope: Envelope, cap: int | None) -> Iterator[SubjectFact
             yield facts
 
 
-def _stable_wire(envelope: Envelope) -> dict[str, Any]:
+def stable_wire(envelope: Envelope) -> dict[str, Any]:
+    """Give the wire form without what differs from run to run."""
     wire: dict[str, Any] = thaw(FrozenDict(envelope))
     result = wire["result"]
     stamp = result.get("af_provenance")

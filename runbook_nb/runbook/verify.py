@@ -213,7 +213,14 @@ def claims_about(ground: Ground) -> Sequence[Claim]:
     for maker in _MAKERS:
         try:
             maker(ground, claims)
-        except (RunbookError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except (
+            RunbookError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             if ground.live:
                 raise
             part = maker.__name__.removeprefix("claim_")

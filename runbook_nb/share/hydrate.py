@@ -152,6 +152,19 @@ def _in_notebook(path: Path, document: Any) -> list[Found]:
     return found
 
 
+def outputs_in(path: str | os.PathLike[str]) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Yield the outputs of a notebook by their cell and number: their forms by MIME type."""
+    path = Path(path)
+    document = _parsed(path, _text_of(path))
+    cells = document.get("cells") if isinstance(document, Mapping) else None
+    for number, cell in enumerate(cells if isinstance(cells, list) else ()):
+        outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
+        for position, output in enumerate(outputs if isinstance(outputs, list) else ()):
+            data = output.get("data") if isinstance(output, Mapping) else None
+            if isinstance(data, Mapping):
+                yield (number, position), data
+
+
 def _in_output(output: Mapping[str, Any], place: str, at: tuple[int, int]) -> Iterator[Found]:
     metadata, data = output.get("metadata"), output.get("data")
     if isinstance(metadata, Mapping) and carries(metadata):
@@ -179,7 +192,7 @@ def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Foun
 
 def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -> Envelope:
     if len(found) == 1 and found[0].carrier == "file":
-        return _envelope(path, found[0], artifacts)
+        return envelope_of(path, found[0], artifacts)
     answers = _distinct([one for one in _fullest(found) if one.is_answer])
     if not answers:
         raise LoadError(
@@ -214,7 +227,7 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             code="damaged",
             where=str(path),
         )
-    return _envelope(path, one, artifacts)
+    return envelope_of(path, one, artifacts)
 
 
 def _fullest(found: list[Found]) -> list[Found]:
@@ -289,8 +302,14 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
-def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
-    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
+def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
+    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes.
+
+    Raises
+    ------
+    LoadError
+        It is none, or one that could not be shown.
+    """
     place, payload = found.place, found.payload
     wire: Any = payload
     if isinstance(payload, Mapping) and "format" in payload:
