@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import runbook_nb as rb
-from runbook_nb.examples.mounts import Sample, read_samples, resource_rows
+from runbook_nb.examples.mounts import load_history, note_history, resource_rows
 from runbook_nb.examples.procedure import (
     SECONDS,
     answer_of,
@@ -29,10 +29,9 @@ from runbook_nb.examples.procedure import (
     judged_runbook,
     object_schema,
     packaged_rules,
-    table_rows,
 )
 
-__all__ = ["disks_tool", "resource_rows", "rules", "run", "runbook", "toolbox"]
+__all__ = ["disks_tool", "note_history", "resource_rows", "rules", "run", "runbook", "toolbox"]
 
 #: The runbook's name as a tool.
 NAME: Final = "disk_space"
@@ -43,9 +42,6 @@ SOURCE: Final = "machine_resources"
 #: Verdict words, worst first. What could not be judged stands before what is fine.
 RANK: Final = ("critical", "warning", "declined", "not-predicted", "ok")
 
-#: Columns of a table of earlier measurements.
-HISTORY: Final = ("time", "mount", "free_bytes", "free_files")
-
 #: What is shown beside the verdict.
 SHOWN: Final = ("free_percent", "used_percent", "free_in_24h_percent")
 
@@ -54,8 +50,8 @@ _HISTORY: Final[Mapping[str, Any]] = {
         "type": "string",
         "title": "Earlier measurements",
         "description": "Path of a table of comma-separated values with the columns time "
-        "(2026-11-29T08:00:00Z), mount (/), free_bytes and free_files. Without it nothing is "
-        "predicted, and what is free now is judged alone.",
+        "(2026-11-29T08:00:00Z), mount (/), free_bytes and free_files, as note_history writes it. "
+        "Without it nothing is predicted, and what is free now is judged alone.",
     }
 }
 
@@ -92,7 +88,8 @@ def disks_tool(rows: Any = None) -> rb.Tool:
         if rows is not None:
             found = [{"problem": ""} | row for row in given_rows(rows)]
         else:
-            found, left_out = resource_rows(rb.settings.clock(), history=_samples(history))
+            samples = [] if history is None else load_history(history)
+            found, left_out = resource_rows(rb.settings.clock(), history=samples)
         return covered(
             found,
             thing="resource",
@@ -117,12 +114,6 @@ def disks_tool(rows: Any = None) -> rb.Tool:
         )
 
     return measure_machine
-
-
-def _samples(history: str | None) -> list[Sample]:
-    if history is None:
-        return []
-    return read_samples(table_rows(history, HISTORY), Path(history).name)
 
 
 def runbook(rows: Any = None, seconds: float | None = SECONDS) -> rb.Tool:

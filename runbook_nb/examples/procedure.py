@@ -208,7 +208,7 @@ def covered(
     """
     if not len(rows):
         return rb.absent(
-            f"a {thing} in {source}", checked=[f"{source}, empty"], try_instead=try_instead
+            f"{thing}s in {source}", checked=[f"{source}, empty"], try_instead=try_instead
         )
     return rb.coverage(
         {"rows": rows, "report": dict(report or {})},

@@ -14,8 +14,18 @@ import pytest
 import runbook_nb as rb
 from runbook_nb.coverage import read_absence
 from runbook_nb.errors import DefinitionError, LimitReached, LoadError
-from runbook_nb.examples import GROUP, incidents, procedure, shipped
-from runbook_nb.examples import airport_days, disks, flights, lifetimes, packages, patches
+from runbook_nb.examples import (
+    GROUP,
+    airport_days,
+    disks,
+    flights,
+    incidents,
+    lifetimes,
+    packages,
+    patches,
+    procedure,
+    shipped,
+)
 
 #: Verdicts that say nothing is to be done.
 GREEN = {"next-upgrade", "no-deadline", "ok", "within-limits", "planned", "supported", "on-time"}
@@ -256,9 +266,10 @@ def test_rows_that_are_given_leave_no_file_to_ask_for(module, options, rows, col
 @each
 def test_a_frame_does_for_the_rows(module, options, rows, columns):
     frame = pd.DataFrame(rows)
-    assert asked(module, frame, **options).verdicts.counts() == asked(
-        module, rows, **options
-    ).verdicts.counts()
+    assert (
+        asked(module, frame, **options).verdicts.counts()
+        == asked(module, rows, **options).verdicts.counts()
+    )
 
 
 @each
