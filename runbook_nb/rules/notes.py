@@ -214,10 +214,11 @@ def notes_of(
     """Find what many decisions together say about the conditions of their rules.
 
     A *type mismatch* note stands for a condition that no subject could be compared by, where it met
-    values of another type; how many had none is said apart. A *one side* note stands for a limit with a declared unit when all of at least
-    `ENOUGH` numbers lie on one side of it, which is how a limit in the wrong unit looks. There is
-    none where another limit of that key, in that unit, was crossed: the unit then fits. A *never
-    there* note stands for a key that not one of at least `SEVERAL` subjects had, once per rule.
+    values of another type; how many had none is said apart. A *one side* note stands for a limit
+    with a declared unit when all of at least `ENOUGH` numbers lie on one side of it, which is how a
+    limit in the wrong unit looks. There is none where another limit of that key, in that unit, was
+    crossed: the unit then fits. A *never there* note stands for a key that not one of at least
+    `SEVERAL` subjects had, once per rule.
 
     Parameters
     ----------

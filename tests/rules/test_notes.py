@@ -75,10 +75,10 @@ def test_those_without_a_value_are_counted_apart(values, said, short):
     assert (note.kind, note.unread) == ("type_mismatch", len(values))
     assert note.what == f"rule 1 of r 1: k > 7 could never be judged, {said}"
     assert note.short == f"rule 1: k is text, not a number ({short} missing)"
-    rows = notes_of((judge_facts(rule_set({"k": {"gt": 7}}), row) for row in [{"k": "1"}, {}]))
+    rows = notes_of(judge_facts(rule_set({"k": {"gt": 7}}), row) for row in [{"k": "1"}, {}])
     assert [one.what for one in rows] == [
-        "rule 1 of r 1: k > 7 could never be judged, its one value is text, not a number; 1 more is "
-        "missing"
+        "rule 1 of r 1: k > 7 could never be judged, its one value is text, not a number; 1 more "
+        "is missing"
     ]
 
 
