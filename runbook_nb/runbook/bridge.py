@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from runbook_nb._arguments import misspelt_names
 from runbook_nb._json import WireReport, to_wire, wire_key
 from runbook_nb._sync import loop_for
-from runbook_nb._text import MISSING, show, visible
+from runbook_nb._text import MISSING, show
 from runbook_nb.coverage import (
     compose_ledger,
     read_declared_coverage,
@@ -302,7 +302,7 @@ def _version_note(run: Run) -> str:
         if judged_otherwise(rules):
             other = next_version(rules.version)
             said = f"judged under {rules.title}, content differs from what judged before"
-            return visible(run.redactor.text(f"{said}; write version {other!r}"))
+            return f"{said}; write version {other!r}"
     return ""
 
 
@@ -391,10 +391,10 @@ async def compose_envelope(
             groups,
             rowset,
             () if telling is None else (telling.short, telling.why),
+            _version_note(run),
         ),
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,
-        version_note=_version_note(run),
     )
 
 

@@ -60,7 +60,10 @@ def envelope_card(envelope: Envelope) -> Card:
     headline, tail = _headline(envelope, has_rows)
     rule = _rules_words(envelope)
     sections = []
-    told = (_several_rows(envelope) if has_rows else "", envelope._version_note)
+    told = (
+        _several_rows(envelope) if has_rows else "",
+        visible(envelope.dossier.version_note) if envelope.carries_dossier else "",
+    )
     if lead := _lead(envelope, tail, told):
         sections.append(Section(label="", parts=(Prose(text=lead),), in_text=False))
     if has_rows and envelope.verdicts.total:

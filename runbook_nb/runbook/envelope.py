@@ -63,8 +63,6 @@ class Envelope(Renderable, FrozenDict):
     _dossier: Dossier | None
     _run: Run | None
     _artifacts: Any
-    #: What is said where another content judged under its version in this session.
-    _version_note: str = ""
 
     @classmethod
     def live(
@@ -74,12 +72,10 @@ class Envelope(Renderable, FrozenDict):
         dossier: Dossier | None,
         run: Run | None,
         artifacts: Any,
-        version_note: str = "",
     ) -> Envelope:
         """Make the envelope of a run that just ended."""
         made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
         made.__dict__.update(_dossier=dossier, _run=run, _artifacts=artifacts)
-        made.__dict__.update(_version_note=version_note)
         return made
 
     @classmethod

@@ -118,8 +118,9 @@ def test_other_content_under_a_version_that_judged_before_is_spoken():
     assert SPOKEN in " ".join(str(second).split())
     html = second._repr_mimebundle_()[0]["text/html"]
     assert "content differs from what judged before" in html
-    assert second.to_dict() == rb.Envelope.from_dict(second.to_dict()).to_dict()
-    assert "content differs" not in str(second.to_dict(dossier=True))
+    assert "content differs" not in str(second.to_dict())
+    copy = rb.Envelope.from_dict(second.to_dict(dossier=True))
+    assert str(copy) == str(second)
 
 
 def test_running_a_cell_again_says_what_it_said():
