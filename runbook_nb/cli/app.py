@@ -23,6 +23,7 @@ from runbook_nb.cli.main import (
     one_line,
     say_error,
 )
+from runbook_nb.cli.verify import verify
 from runbook_nb.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Triage runbooks whose answers can be checked.",
-    epilog="Exit status: 0 an answer was given; 1 a notebook would change; 2 wrong usage, nothing "
-    "has run; 3 no answer, because the run failed or there was nothing to judge.",
+    epilog="Exit status: 0 an answer was given; 1 a notebook would change, or a claim is "
+    "contradicted; 2 wrong usage, nothing has run; 3 no answer, because the run failed or there "
+    "was nothing to judge; 4 a file carries no answer to be checked.",
 )
 
 
@@ -81,7 +83,7 @@ def start(
 
 
 def _read_as_of(text: str | None) -> date | None:
-    from runbook_nb.examples.bundle import read_date
+    from runbook_nb.examples.procedure import read_date
 
     if text is None:
         return None
@@ -156,3 +158,4 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
 
 app.command()(render)
 app.command()(notebooks)
+app.command()(verify)

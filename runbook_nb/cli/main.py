@@ -2,12 +2,13 @@
 
 Command line layer. Exit statuses:
 
-=  ==========================================================================
+=  =========================================================================================
 0  an answer was given
-1  a document shows something else than it did; it was left as it is
+1  a document shows something else than it did; it was left as it is; or a claim is contradicted
 2  the command was called in a way it does not know; nothing has run
 3  there is no answer: the run failed, or there was nothing to judge
-=  ==========================================================================
+4  a file that was to be checked carries no answer
+=  =========================================================================================
 
 An error is one line on the standard error stream. ``--debug`` adds the traceback.
 """
@@ -27,8 +28,10 @@ PROGRAM: Final = "runbook-nb"
 
 ANSWERED: Final = 0
 DIFFERENT: Final = 1
+CONTRADICTED: Final = 1
 USAGE: Final = 2
 NO_ANSWER: Final = 3
+NOT_CARRIED: Final = 4
 
 #: Status of a command that was interrupted from the keyboard, as shells have it.
 INTERRUPTED: Final = 130

@@ -23,9 +23,10 @@ from runbook_nb.rules.hiding import HiddenKeys
 from runbook_nb.rules.kinds import OTHER, kind_of
 from runbook_nb.rules.written import read as read_tagged
 from runbook_nb.rules.written import write as write_tagged
-from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts, ToldDecision
+from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import name_key
+from runbook_nb.runbook.told import ToldDecision
 
 #: Written into every carried dossier.
 DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
@@ -67,6 +68,8 @@ def write_dossier(
     }
     if dossier.telling:
         written["telling"] = list(dossier.telling)
+    if dossier.version_note:
+        written["version_note"] = dossier.version_note
     # Where names tell whom a row is about, nothing else need be written.
     if not _have_own_names(written["subjects"]):
         items = dossier.items_of_rows(len(written["rows"]))
@@ -185,6 +188,7 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         items_of_rows=_read_items(data.get("rows_of")),
         telling=[str(words) for words in data.get("telling", ())],
         rows_total=data["rows_total"],
+        version_note=str(data.get("version_note", "")),
     )
 
 

@@ -22,9 +22,10 @@ from runbook_nb.runbook.claims import (
     Place,
     agrees,
 )
-from runbook_nb.runbook.dossier import SubjectFacts, ToldDecision
+from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.told import ToldDecision
 
 BASE: Final[Place] = ("dossier",)
 

@@ -15,9 +15,10 @@ from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.model import Unreadable
 from runbook_nb.rules.plan import DecisionPath
 from runbook_nb.runbook.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place, agrees
-from runbook_nb.runbook.dossier import RuleSource, ToldDecision
+from runbook_nb.runbook.dossier import RuleSource
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.meanings import compose_meanings, observed_meanings, resolve_decider
+from runbook_nb.runbook.told import ToldDecision
 
 #: Version word of an answer whose runbook declared no rules.
 UNDECLARED: Final = "undeclared"
@@ -33,6 +34,7 @@ def claim_rules(ground: Ground, claims: Claims) -> None:
         _source(ground, claims, number, source)
     for given in ground.rules:
         _given(claims, given, sources)
+    _version(ground, claims)
     if ground.dossier is None and not ground.rules:
         claims.unchecked("rules.digest", "the rules that judged", "no rule set is carried")
 
@@ -95,6 +97,22 @@ def _source(ground: Ground, claims: Claims, number: int, source: RuleSource) -> 
         claims.unchecked(f"rules[{name}].digest", told, reason, *covered)
     if source.hidden:
         _hidden(ground, claims, name, source, (*base, "hidden"))
+
+
+def _version(ground: Ground, claims: Claims) -> None:
+    """Claim that other content judged under one version before: the word of that session."""
+    dossier = ground.dossier
+    if dossier is None or ground.live or not dossier.version_note:
+        return
+    note, place = dossier.version_note, ("dossier", "version_note")
+    named = any(f"{s.name} {s.version}".strip() in note for s in dossier.sources)
+    if named or not dossier.sources or PLACEHOLDER in note:
+        reason = "what judged before it is not carried"
+        claims.unchecked("rules.version_note", note, reason, place)
+    else:
+        titles = [f"{source.name} {source.version}" for source in dossier.sources]
+        basis = "the rules that judged"
+        claims.settle("rules.version_note", note, False, basis, place, told=(note, titles))
 
 
 def _hides(source: RuleSource) -> bool:

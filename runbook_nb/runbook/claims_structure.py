@@ -59,9 +59,9 @@ def _procedure(ground: Ground, claims: Claims) -> None:
     told = f"the procedure is {name}"
     places: tuple[Place, ...] = (("dossier", "procedure"), (*BASE, "name"))
     if not sentence or PLACEHOLDER in sentence:
-        claims.check(
-            "structure.procedure", told, dossier.structure.name, name, "the dossier", *places
-        )
+        pair = (dossier.structure.name, name)
+        holds = pair[0] == name
+        claims.settle("structure.procedure", told, holds, "the dossier", *places, told=pair)
         return
     holds = sentence.startswith(f"Ran '{name}'") and dossier.structure.name == name
     found = [dossier.structure.name, name]

@@ -28,10 +28,10 @@ from runbook_nb.runbook.claims import (
     Outcome,
     Place,
 )
-from runbook_nb.runbook.dossier import ToldDecision
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, Standing
+from runbook_nb.runbook.told import ToldDecision
 
 JUDGED: Final = "the rules, which judged its recorded values anew"
 

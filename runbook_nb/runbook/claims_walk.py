@@ -210,8 +210,8 @@ def _columns(ground: Ground, claims: Claims) -> None:
     held = agree and _are_counts(rows, total) and (whole or not rows)
     places: list[Place] = [(*BASE, f"columns_{n}") for n in ("total", "rows", "complete")]
     found = {name: walk.get(name) for name in names[:5]}
-    basis, expected = "the walk's own counters", walk.get("total")
-    claims.settle("walk.columns", told, held, basis, *places, told=(found, expected))
+    basis, pair = "the walk's own counters", (found, walk.get("total"))
+    claims.settle("walk.columns", told, held, basis, *places, told=pair)
     note, form = str(walk.get("columns_note", "")), walk.get("columns_form")
     told, place = "what the whole walk is", (*BASE, "columns_note")
     if note == WHOLE_NOTE or not note.startswith(WHOLE_NOTE):

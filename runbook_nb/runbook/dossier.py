@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, clip, counted, did_you_mean, show, visible
+from runbook_nb._text import MISSING, counted, did_you_mean, show, visible
 from runbook_nb._value import frozen
-from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
@@ -34,6 +32,7 @@ from runbook_nb.rules.columns import Columns
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import NameIndex, row_hint
 from runbook_nb.runbook.row_kinds import KindOfRows, column_of
+from runbook_nb.runbook.told import ToldDecision
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
 
@@ -45,44 +44,6 @@ if TYPE_CHECKING:
 
 #: Of more subjects with one name than this, none is taken for the one a row is about.
 MAX_NAMESAKES: Final = 20
-
-
-@frozen(repr=False)
-class ToldDecision(Renderable, Immutable):
-    """A decision of which only the words are carried, as when a rule is a function.
-
-    Attributes
-    ----------
-    branch : str or None
-    via : str
-        ``rule``, ``default``, ``unreadable``, ``outside`` or ``none``.
-    rule_index : int or None
-    label, cause, sentence : str
-        As the decision itself told them.
-    """
-
-    branch: str | None
-    via: str
-    rule_index: int | None
-    label: str | None
-    cause: str
-    sentence: str
-
-    @classmethod
-    def of(cls, decision: Decision | ToldDecision) -> ToldDecision:
-        """Take down the words of a decision."""
-        return cls(**{one.name: getattr(decision, one.name) for one in fields(cls)})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the words as JSON values."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
-    def view(self, subject: str | None = None, place: str | None = None) -> Card:
-        """Show the words, and that the conditions are not carried."""
-        said = clip(visible(self.label), 80) if self.label else ""
-        closing = tuple(text for text in (said, place, "the conditions are not carried") if text)
-        name = visible(subject or "")
-        return Card(kind="Decision", name=name, headline=self.sentence, closing=closing)
 
 
 @frozen
@@ -180,6 +141,8 @@ class Dossier:
         Name and version of the declared rules.
     telling : tuple of str
         Why most subjects could not be judged, and what to do about it; empty where rules are fine.
+    version_note : str
+        That a version which judged stood for other content before in the session.
     """
 
     def __init__(
@@ -201,23 +164,19 @@ class Dossier:
         items_of_rows: Mapping[str, Any] | None = None,
         telling: Sequence[str] = (),
         rows_total: int | None = None,
+        version_note: str = "",
     ) -> None:
         self.telling = tuple(telling)
-        self.procedure = procedure
+        self.version_note = version_note
+        self.procedure, self.structure, self.decider = procedure, structure, decider
         self.sources = tuple(sources)
-        self.structure = structure
-        self.decider = decider
         self.fan_outs = tuple(fan_outs)
         self.rows = rows if isinstance(rows, WireRows) else tuple(rows)
         self.rows_total = len(self.rows) if rows_total is None else rows_total
-        self.units = units
-        self.ranked = ranked
-        self.stamp = stamp
+        self.units, self.ranked, self.stamp = units, ranked, stamp
         self._run = run
-        self._carried = tuple(carried)
-        self._total = subjects_total
-        self._collected = collected
-        self._items_of_rows = items_of_rows
+        self._carried, self._total = tuple(carried), subjects_total
+        self._collected, self._items_of_rows = collected, items_of_rows
         self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
@@ -233,6 +192,8 @@ class Dossier:
         groups: Sequence[FanOutGroup],
         rowset: Rowset | None,
         telling: Sequence[str] = (),
+        *,
+        version_note: str = "",
     ) -> Dossier:
         """Make the dossier of a run that answered."""
         verdicts, rules = declaration.verdicts, declaration.rules
@@ -252,6 +213,7 @@ class Dossier:
             run=run,
             collected=_collected(run, rowset),
             telling=[text(words) for words in telling],
+            version_note=text(version_note),
         )
 
     @property

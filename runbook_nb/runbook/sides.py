@@ -23,7 +23,8 @@ from runbook_nb.runbook.facts import facts_of_decisions, facts_of_fans
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
-    from runbook_nb.runbook.dossier import Dossier, SubjectFacts, ToldDecision
+    from runbook_nb.runbook.dossier import Dossier, SubjectFacts
+from runbook_nb.runbook.told import ToldDecision
     from runbook_nb.runbook.envelope import Envelope
 
 #: Why there is no verdict -> how a sentence counts those subjects.
@@ -198,6 +199,12 @@ class Side(Immutable):
             return f"{number}, unreadable"
         said = _only_condition(self.rules, standing.rule_index)
         return f"{number}, {said}" if said else number
+
+
+def share_a_version(before: Side, after: Side) -> bool:
+    """Say whether two sides were judged by two contents under one version."""
+    digests = {before.digest, after.digest}
+    return before.title == after.title and None not in digests and len(digests) > 1
 
 
 def declined_last(words: Iterable[str]) -> tuple[str, ...]:
