@@ -24,8 +24,8 @@ from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.dossier import Dossier, SubjectFacts
-from runbook_nb.runbook.told import ToldDecision
     from runbook_nb.runbook.envelope import Envelope
+    from runbook_nb.runbook.told import ToldDecision
 
 #: Why there is no verdict -> how a sentence counts those subjects.
 GAP_WORDS: Final[dict[str, str]] = {
