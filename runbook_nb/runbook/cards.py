@@ -26,6 +26,7 @@ from runbook_nb._view import (
     verdict_role,
 )
 from runbook_nb.coverage.ledger import gap_line
+from runbook_nb.rules import Decision
 from runbook_nb.rules.wording import REDACTED
 from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.explain import decided_by, facts_of_rows
@@ -34,7 +35,6 @@ from runbook_nb.runbook.gaps import declined_gap
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.report import SPINE_KEYS
 from runbook_nb.runbook.tickets import NO_STORE, WALK_NOTE
-from runbook_nb.runbook.told import ToldDecision
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT, PROJECTION_KEYS, subject_column
 from runbook_nb.settings import settings
 
@@ -321,7 +321,7 @@ def decided_cell(facts: SubjectFacts | None) -> Cell:
     decision = facts.decision
     if decision.via in ("default", "none"):
         return said  # our own words
-    if isinstance(decision, ToldDecision) or decision.deciding is None:
+    if not isinstance(decision, Decision) or decision.deciding is None:
         return Data(value=said, tone="code")
     conditions = decision.conditions_of(decision.deciding)
     apart = conditions[0].apart if len(conditions) == 1 else None

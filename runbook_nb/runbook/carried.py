@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import isnan
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
@@ -26,7 +26,9 @@ from runbook_nb.rules.written import write as write_tagged
 from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import name_key
-from runbook_nb.runbook.told import ToldDecision
+
+if TYPE_CHECKING:
+    from runbook_nb.runbook.told import ToldDecision
 
 #: Written into every carried dossier.
 DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
@@ -130,6 +132,8 @@ def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dic
             "values": values,
         }
     elif decision is not None:
+        from runbook_nb.runbook.told import ToldDecision
+
         entry["told"] = ToldDecision.of(decision).to_dict()
     return entry
 
@@ -232,6 +236,8 @@ def _read_value(value: Any) -> Any:
 def _read_subject(entry: Mapping[str, Any], sources: Sequence[RuleSource]) -> SubjectFacts:
     decision: Decision | ToldDecision | None = None
     if "told" in entry:
+        from runbook_nb.runbook.told import ToldDecision
+
         decision = ToldDecision(**entry["told"])
     elif "decision" in entry:
         said = entry["decision"]

@@ -32,13 +32,13 @@ from runbook_nb.rules.columns import Columns
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import NameIndex, row_hint
 from runbook_nb.runbook.row_kinds import KindOfRows, column_of
-from runbook_nb.runbook.told import ToldDecision
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.runbook.declare import Declaration
+    from runbook_nb.runbook.told import ToldDecision
     from runbook_nb.runbook.verdicts import Rowset
 
 
@@ -564,7 +564,7 @@ def _agrees(facts: SubjectFacts, row: Mapping[str, Any]) -> bool:
     decision = facts.decision
     if decision is None or decision.branch != row.get("verdict"):
         return False
-    return isinstance(decision, ToldDecision) or all(
+    return not isinstance(decision, Decision) or all(
         condition.redacted or to_wire(condition.actual) == row[condition.key]
         for condition in decision.conditions
         if condition.key in row and condition.actual is not MISSING

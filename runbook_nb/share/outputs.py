@@ -15,17 +15,15 @@ from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import Card, Flow
 from runbook_nb.record.outline import walk_flow
-from runbook_nb.render.embed import MARK
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.cards import envelope_card, walk_section
-from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place, same
+from runbook_nb.runbook.claims import Claims, Place, same
 from runbook_nb.runbook.grounds import Ground, is_partial
 from runbook_nb.runbook.payload import envelope_payload, exported_payload, stable_wire
 from runbook_nb.runbook.retold import retold_flow
 from runbook_nb.runbook.table import VerdictTable
-from runbook_nb.runbook.verdicts import DECLINED_VERDICT
 from runbook_nb.settings import settings
 from runbook_nb.share.exported import EXPORTED_ROWS
 from runbook_nb.share.shown import Block, Picture, blocks_of, card_in, style_of
@@ -39,23 +37,6 @@ PATH: Final = "the path that was taken is not carried"
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
 JSON_FORM: Final = "application/vnd.runbook-nb.envelope.v1+json"
-
-
-class _CountedRows(VerdictTable):
-    """The rows a capped copy holds, with the counts of all of them."""
-
-    def __init__(self, rows: VerdictTable, counts: Mapping[str, int]) -> None:
-        super().__init__(rows.rows, rows.total)
-        self._all = dict(counts)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row is told of."""
-        return True
-
-    def counts(self) -> dict[str, int]:
-        """How many rows have each verdict, by the counts of the fan-outs."""
-        return dict(self._all)
 
 
 class Redrawn:
@@ -117,7 +98,7 @@ def _as_given(ground: Ground) -> Envelope:
     made = Envelope.live(wire, dossier=ground.dossier, run=None, artifacts=None)
     counts = _counts(ground)
     if counts is not None and not made.verdicts.complete:
-        made.__dict__["verdicts"] = _CountedRows(made.verdicts, counts)
+        made.__dict__["verdicts"] = VerdictTable(made.verdicts.rows, made.verdicts.total, counts)
     return made
 
 
@@ -440,19 +421,3 @@ def _key(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _keyed(entries: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
     return {_key(entry): entry for entry in entries}
-
-
-def carries_mark(html: str) -> bool:
-    """Say whether an output carries an answer."""
-    return MARK in html
-
-
-__all__ = [
-    "DECLINED_VERDICT",
-    "NOTHING_ELSE",
-    "Output",
-    "Redrawn",
-    "claim_output",
-    "claim_twin",
-    "joined",
-]

@@ -191,9 +191,10 @@ def test_the_help_documents_the_exit_statuses(call):
     assert status == 0
     words = " ".join(out.split())
     assert (
-        "Exit status: 0 an answer was given; 1 a notebook would change; "
-        "2 wrong usage, nothing has run; 3 no answer" in words
+        "Exit status: 0 an answer was given; 1 a notebook would change, or a claim is "
+        "contradicted; 2 wrong usage, nothing has run; 3 no answer" in words
     )
+    assert words.endswith("4 a file carries no answer to be checked.")
 
 
 def test_the_module_is_the_command():
