@@ -570,6 +570,8 @@ def bundle_for(shown: Any, name: str = "") -> dict[str, Any]:
             shown = _Absence(shown, name)
     if isinstance(shown, Renderable):
         return bundle_of(shown)[0]
+    if isinstance(shown, Widget):  # which IPython would have show itself here and now
+        return shown._repr_mimebundle_()[0]
     from IPython import get_ipython
 
     ask: Any = get_ipython

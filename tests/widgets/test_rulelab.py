@@ -710,6 +710,8 @@ def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
         await new Promise((then) => setTimeout(then, 1));
         return about.args?.at(-1) === "refused" ? null : {};
       };
+      let settled_down = 0;
+      const settle = () => { settled_down += 1; };
       %s
       const keep = async () => { if (await settled()) await ask("keep", {}); };
       await keep();
@@ -722,6 +724,7 @@ def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
       edit({ id: 2 }, "label", "refused");
       edit({ id: 1 }, "verdict", "old");
       await keep();
+      sent.push(["settled", settled_down]);
       console.log(JSON.stringify(sent));
     """
     run = subprocess.run(
@@ -741,6 +744,7 @@ def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
         ["keep", None, None, None],
         ["edit", "label", 2, "refused"],
         ["edit", "verdict", 1, "old"],
+        ["settled", 2],
     ]
     # Both ways out of the page wait for it.
     for what in ('ask("text"', 'ask("keep"'):

@@ -14,7 +14,7 @@ const dim = (...text) => make("span", { class: "rbw-dim" }, ...text);
 const signed = (n) => (n > 0 ? `+${told(n)}` : n < 0 ? `−${told(-n)}` : "0");
 
 const render = ({ model, el }) => {
-  const { root, say, fail, ask, act, done } = frame(el, model, "Rule lab");
+  const { root, say, ask, act, settle, done } = frame(el, model, "Rule lab");
   const head = make("div", { class: "rbwl-bar" });
   const form = make("div", { class: "rbwl-form", role: "group", "aria-label": "Rules" });
   const result = make("div", { class: "rbwl-result", role: "group", "aria-label": "What changes" });
@@ -35,6 +35,7 @@ const render = ({ model, el }) => {
       }
     } finally {
       sending = null;
+      settle();
     }
     return taken;
   };
