@@ -137,31 +137,6 @@ def schema_problems(schema: Any, *, any_type: bool = False) -> list[Problem]:
     return problems
 
 
-def secret_names(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the inputs of a schema that are secrets: ``writeOnly``, or of the format ``password``.
-
-    Examples
-    --------
-    >>> secret_names({"type": "object", "properties": {
-    ...     "token": {"type": "string", "writeOnly": True}, "days": {"type": "integer"}}})
-    ('token',)
-    """
-    known = schema.get("properties", {})
-    return tuple(name for name, sub in known.items() if _is_secret(schema, sub, 0))
-
-
-def _is_secret(root: Mapping[str, Any], schema: Any, depth: int) -> bool:
-    if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
-        return False
-    if schema.get("writeOnly") is True or schema.get("format") == "password":
-        return True
-    ref = schema.get("$ref")
-    forms = [_pointed(root, ref)] if isinstance(ref, str) and ref.startswith("#") else []
-    for word in ("anyOf", "oneOf", "allOf"):
-        forms.extend(schema.get(word, ()))
-    return any(_is_secret(root, form, depth + 1) for form in forms)
-
-
 def resolved(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
     """Give what a schema's reference points at, with what stands beside it; a copy where it has.
 

@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass, replace
 from types import CoroutineType
 from typing import Any, Final
 
-from runbook_nb._arguments import secret_names
 from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._secrets import secret_names
 from runbook_nb._sync import asks_for_loop
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
@@ -257,6 +257,14 @@ def runbook_as_tool(
     secret = secret_names(tool.input_schema)
     if not secret:
         return tool
+    if "" in secret:
+        raise DefinitionError(
+            f"{where}: the input schema asks for a secret that stands under no name, so that "
+            "nothing would hide it",
+            where="input_schema",
+            code="bad_runbook",
+            fix="name it under properties",
+        )
     # What is asked for as a secret is one wherever it goes.
     declaration = replace(declaration, redact=joined_policies(policy, Redact(keys=secret)))
     return replace(tool, carried=FrozenDict(runbook=declaration))

@@ -10,49 +10,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Coroutine, Mapping
 from contextvars import copy_context
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import ipywidgets
 import traitlets
 
-from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
-from runbook_nb._text import MISSING, clip, counted, visible
-from runbook_nb._view import Badge, Card, Column, Data, Prose, Section, Table
+from runbook_nb._text import clip, visible
+from runbook_nb._view import Card
 from runbook_nb.chart.progress import Look, Progress, observing
-from runbook_nb.coverage import read_coverage_result
-from runbook_nb.coverage.views import absence_view
 from runbook_nb.errors import DefinitionError, Paused, RunCancelled, ToolRefused
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.run import Run
-from runbook_nb.render.bundle import TEXT, bundle_of
 from runbook_nb.render.live import show_on
 from runbook_nb.settings import settings
 from runbook_nb.tools.tool import Tool
 from runbook_nb.tools.toolbox import Toolbox
 from runbook_nb.widgets.base import WIDGET, Widget, asked, fault_of, guarded
 from runbook_nb.widgets.fields import Entries, Raw
-
-#: What a secret that was given is shown as.
-GIVEN: Final = "given, not shown"
-NOT_GIVEN: Final = "not given"
-#: Said of what was made of values that have changed since.
-EARLIER: Final = "of earlier values"
-#: So many problems stand in the line of plain text.
-NAMED_FAULTS: Final = 3
-#: Characters of a value that the static view shows.
-MAX_VALUE: Final = 200
-
-_WORDS: Final = {
-    "ready": "ready",
-    "running": "running",
-    "stopping": "stopping",
-    "finished": "finished",
-    "failed": "failed",
-    "stopped": "stopped",
-    "refused": "refused",
-    "paused": "waiting for an answer",
-}
+from runbook_nb.widgets.formcard import MAX_VALUE, form_card, form_line
+from runbook_nb.widgets.formtold import bundle_for, told_of
 
 
 class RunForm(Widget):
@@ -293,7 +270,7 @@ class RunForm(Widget):
         try:
             self._end(given, ended)
         except Exception as error:
-            self.fault = fault_of(error)
+            self.fault = fault_of(error, self.served)
             self.status = "failed"
 
     def _watch(self, look: Look) -> Any:
@@ -307,7 +284,7 @@ class RunForm(Widget):
 
     def _tell(self, progress: Progress) -> None:
         self._told = progress
-        self.progress = told_of(progress)
+        self.progress = told_of(progress, self._redactor().text)
 
     def _end(self, given: Any, ended: BaseException | None) -> None:
         """Keep what came of a run, and show it."""
@@ -325,12 +302,10 @@ class RunForm(Widget):
 
     def _outcome(self, ended: BaseException | None) -> dict[str, str]:
         if ended is None:
-            return {"said": "" if self._told is None else self._told.said}
-        redactor = Redactor(None) if self.incomplete is None else self.incomplete.redactor
-        redactor = redactor.knowing(self._met | self._fields.secrets_in(self._raw()))
-        fault = {key: redactor.text(text) for key, text in fault_of(ended).items()}
+            return {"said": "" if self._told is None else self.served(self._told.said)}
+        fault = fault_of(ended, self.served)
         place = None if self.incomplete is None else self.incomplete.ended_at
-        stage = "" if place is None else redactor.text(str(place["stage"]))
+        stage = "" if place is None else self.served(str(place["stage"]))
         if isinstance(ended, RunCancelled) and self._stop.is_set():
             below = "what is below is how far it came"
             fault = {"what": "no answer", "fix": below if self.incomplete is not None else ""}
@@ -347,6 +322,14 @@ class RunForm(Widget):
             self._box = ipywidgets.VBox([self, ipywidgets.Output(layout={"margin": "8px 0 0 0"})])
             self._show()
         return self._box
+
+    def served(self, text: str) -> str:
+        """Hide what was typed as a secret, what the tool hides, and what its run learnt of both."""
+        return self._redactor().text(text)
+
+    def _redactor(self) -> Redactor:
+        known = Redactor(None) if self.incomplete is None else self.incomplete.redactor
+        return known.knowing(self._met | self._fields.secrets_in(self._raw()))
 
     def _show(self) -> None:
         if self._box is not None:
@@ -365,80 +348,11 @@ class RunForm(Widget):
 
     def view(self) -> Card:
         """Show the fields, how the last run ended, and its answer."""
-        faults = dict(self.faults)
-        rows = tuple(
-            (
-                Data(value=field.name),
-                self._shown(field.name),
-                "yes" if field.required else "",
-                faults.get(field.name) or field.description or field.hint,
-            )
-            for field in self._fields.fields
-        )
-        table = Table(
-            columns=(
-                Column(head="field"),
-                Column(head="value"),
-                Column(head="required", in_text="labelled"),
-                Column(head="about"),
-            ),
-            rows=rows,
-            total=len(rows),
-            empty="it takes no input",
-        )
-        sections = [Section(label="Fields", parts=(table,))]
-        if self.outcome.get("what"):
-            sections.append(Section(label="", parts=(Prose(text=self._said(), tone="warning"),)))
-        shown = self.result if self.result is not None else self.incomplete
-        said, answer = self._counted(faults), Card(kind="", name="")
-        if isinstance(shown, Renderable):
-            answer = shown.view()
-            sections.extend(answer.sections)
-        return Card(
-            kind="RunForm",
-            name=self._name,
-            state=_WORDS[self.status],
-            headline=said,
-            badges=answer.badges,
-            heading=answer.heading or said,
-            sections=tuple(sections),
-        )
-
-    def _shown(self, name: str) -> Data | str:
-        if name in self._fields.secret:
-            return GIVEN if name in self._secrets else NOT_GIVEN
-        field = self._fields.by_name[name]
-        try:
-            value = field.read(self.entries[name])
-        except ValueError:
-            value = self.entries[name]
-        return NOT_GIVEN if value is MISSING else Data(value=value)
-
-    def _counted(self, faults: Mapping[str, str]) -> str:
-        said = counted(len(self._fields.fields), "field")
-        return f"{said}, {counted(len(faults), 'problem')}" if faults else said
-
-    def _said(self) -> tuple[Any, ...]:
-        stage = self.outcome.get("stage")
-        where: tuple[Any, ...] = ("at", Data(value=stage, tone="strong"), ":") if stage else ()
-        head = Badge(word=_WORDS[self.status], role="failed")
-        earlier = (f"{EARLIER}:",) if self.stale else ()
-        return (head, *earlier, *where, Data(value=self.outcome["what"], tone="plain"))
+        return form_card(self)
 
     def line(self) -> str:
         """Say how the form stands: what keeps it from running, and how the last run ended."""
-        parts = [super().line()]
-        faults = [f"{name} {said}".strip() for name, said in self.faults.items()]
-        if faults:
-            more = f" and {len(faults) - NAMED_FAULTS} more" if faults[NAMED_FAULTS:] else ""
-            parts.append("; ".join(faults[:NAMED_FAULTS]) + more)
-        what, stage = self.outcome.get("what", ""), self.outcome.get("stage", "")
-        if what:
-            where = f"at {stage}: " if stage else ""
-            parts.append(f"{EARLIER}: {where}{what}" if self.stale else f"{where}{what}")
-        elif self.stale:
-            parts.append(f"the answer is {EARLIER}")
-        return " · ".join(clip(visible(part), MAX_VALUE) for part in parts)
+        return form_line(self, super().line())
 
     # -- messages --------------------------------------------------------------------------
 
@@ -525,71 +439,6 @@ def _drawn(tool: Tool, entries: Entries) -> dict[str, Any]:
 
 def _blank(entries: Entries) -> dict[str, Raw]:
     return {one.name: one.blank for one in entries.fields if one.name not in entries.secret}
-
-
-def told_of(progress: Progress) -> dict[str, Any]:
-    """Give how far a run has come as a front end draws it.
-
-    Examples
-    --------
-    >>> from runbook_nb.chart.progress import StepProgress
-    >>> told_of(Progress("ages", "running", (StepProgress("load", "current"),)))["stage"]
-    'load'
-    """
-    steps = progress.steps_shown
-    present = progress.steps[progress.at] if progress.at >= 0 else None
-    return {
-        "at": progress.at + 1,
-        "of": len(progress.steps),
-        "stage": "" if present is None else visible(present.name),
-        "steps": [
-            {
-                "name": clip(visible(step.name), 80),
-                "state": step.state,
-                "done": step.done,
-                "total": step.total,
-                "failed": step.failed,
-            }
-            for step in steps
-        ],
-        "hidden": len(progress.steps) - len(steps),
-    }
-
-
-def bundle_for(shown: Any, name: str = "") -> dict[str, Any]:
-    """Give the forms by MIME type in which what a tool gave is shown.
-
-    Examples
-    --------
-    >>> bundle_for([1, 2])
-    {'text/plain': '[1, 2]'}
-    """
-    if isinstance(shown, Mapping) and not isinstance(shown, Renderable):
-        reading = read_coverage_result(shown)
-        if reading is not None and reading.status == "absent":
-            shown = _Absence(shown, name)
-    if isinstance(shown, Renderable):
-        return bundle_of(shown)[0]
-    if isinstance(shown, Widget):  # which IPython would have show itself here and now
-        return shown._repr_mimebundle_()[0]
-    from IPython import get_ipython
-
-    ask: Any = get_ipython
-    shell = ask()
-    if shell is None:
-        return {TEXT: visible(repr(shown))}
-    data: dict[str, Any] = shell.display_formatter.format(shown)[0]
-    return data
-
-
-class _Absence(Renderable):
-    """What a tool gives that found nothing, as it is shown."""
-
-    def __init__(self, value: Mapping[str, Any], name: str) -> None:
-        self._value, self._name = value, name
-
-    def view(self) -> Card:
-        return absence_view(self._value, self._name)
 
 
 def _status_of(ended: BaseException | None) -> str:

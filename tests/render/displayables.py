@@ -40,7 +40,8 @@ from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
-from runbook_nb.widgets.form import RunForm, _Absence
+from runbook_nb.widgets.form import RunForm
+from runbook_nb.widgets.formtold import _Absence
 from runbook_nb.widgets.rulelab import RuleLab
 
 #: Where files of stores go; it is emptied with the process.
