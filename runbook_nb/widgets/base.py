@@ -28,12 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, wraps
-from hashlib import sha256
 from typing import Any, ClassVar, Final, TypeVar
 
 import anywidget
 import traitlets
 
+from runbook_nb._ids import content_id
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError, RunbookError
@@ -230,7 +230,7 @@ class Widget(anywidget.AnyWidget):
         if WIDGET not in data or HTML not in data or shell_of_a_notebook() is None:
             raise NotImplementedError
         # Of content, and the same for each time it is shown: what was shown first stays findable.
-        self.mark = self.mark or f"rb-{sha256(data[HTML].encode()).hexdigest()[:8]}"
+        self.mark = self.mark or f"rb-{content_id(data[HTML])}"
         self._show_still(data)
         said = f"{type(self).__name__}, live while its kernel runs: run the cell to use it"
         _publish({WIDGET: data[WIDGET], TEXT: said})

@@ -30,6 +30,7 @@ SETTINGS = {
 PARDONED = (
     "Could not restore the debugger state",
     "Cannot read properties of null (reading 'kernel')",
+    "Error: widget model not found",
 )
 READY = "() => window.jupyterapp?.shell.currentWidget"
 CURRENT = "window.jupyterapp.shell.currentWidget"

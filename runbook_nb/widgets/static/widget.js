@@ -106,9 +106,10 @@ const frame = (el, model, name) => {
 
   // The static view is an output before this one: of the same cell, and with the same mark. Beside
   // a widget that works it would say everything twice. A page of what was saved has no kernel.
+  const gone = () => model.get("layout")?.comm_live === false;
   const alone = () => {
     const mark = model.get("mark");
-    if (!mark || model.get("layout")?.comm_live === false) return;
+    if (!mark || gone()) return;
     for (let box = el.parentElement; box; box = box.parentElement) {
       let still = [...box.getElementsByClassName(mark)]
         .filter((one) => one.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_FOLLOWING).pop();
@@ -124,7 +125,7 @@ const frame = (el, model, name) => {
   let pause = 0;
   const settle = () => {
     clearTimeout(pause);
-    pause = setTimeout(() => model.send({ ask: "settle", about: {} }), SETTLED);
+    pause = setTimeout(() => gone() || model.send({ ask: "settle", about: {} }), SETTLED);
   };
   const done = () => {
     seen.disconnect();
