@@ -99,7 +99,7 @@ def _answer(form: RunForm) -> Card:
         return shown.view()
     if shown is None:
         return Card(kind="", name="")
-    said = Data(value=clip(form.served(show(shown)), MAX_ANSWER))
+    said = Data(value=clip(form._served(show(shown)), MAX_ANSWER))
     return Card(kind="", name="", sections=(Section(label="Answer", parts=(Prose(text=(said,)),)),))
 
 

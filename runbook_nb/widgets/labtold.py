@@ -173,7 +173,7 @@ def _rule(
 
 
 def _text(lab: RuleLab, text: str | None) -> str:
-    return short(lab.served(text or ""))
+    return short(lab._served(text or ""))
 
 
 def _change_of(lab: RuleLab, each: DraftRule) -> RuleChange | None:

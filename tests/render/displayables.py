@@ -189,11 +189,22 @@ def kept(word: str) -> Any:
 
 
 def sqlite(word: str) -> Any:
-    store = rb.SqliteArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db"))
+    return filled(rb.SqliteArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db")), word)
+
+
+def filled(store: Any, word: str) -> Any:
     BoundArtifacts(store, ArtifactScope("c1")).put_sync(
         {"kind": "note", "mediaType": "text/plain", "data": word, "label": word}
     )
     return store
+
+
+def files(word: str) -> Any:
+    return filled(rb.FileArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db")), word)
+
+
+def remote(word: str) -> Any:
+    return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
 
 
 def no_store(word: str) -> Any:
@@ -254,6 +265,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.RedactionReport: lambda word: run(word).redaction,
     rb.RuleSet: rules,
     rb.Run: run,
+    rb.FileArtifacts: files,
+    rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
     rb.Structure: lambda word: run(word).structure,
     rb.Tool: tool,
