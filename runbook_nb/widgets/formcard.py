@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable
-from runbook_nb._text import MISSING, clip, counted, show, visible
+from runbook_nb._text import MISSING, clip, counted, visible
 from runbook_nb._view import Badge, Card, Column, Data, Prose, Section, Table
+from runbook_nb.render.bundle import TEXT
 from runbook_nb.widgets.formtold import answer_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def form_card(form: RunForm) -> Card:
     answer = _answer(form)
     sections.extend(answer.sections)
     said = counted(len(form._fields.fields), "field")
+    if answer.kind == "Absent":  # of which plain text has this line alone
+        said = answer.headline
     if form.faults:
         said = f"{said}, {counted(len(form.faults), 'problem')}"
     return Card(
@@ -97,9 +100,9 @@ def _answer(form: RunForm) -> Card:
     shown = answer_of(given, form._name)
     if isinstance(shown, Renderable):
         return shown.view()
-    if shown is None:
+    if shown is None or form._bundle is None:
         return Card(kind="", name="")
-    said = Data(value=clip(form._served(show(shown)), MAX_ANSWER))
+    said = Data(value=clip(form._served(form._bundle[TEXT]), MAX_ANSWER))
     return Card(kind="", name="", sections=(Section(label="Answer", parts=(Prose(text=(said,)),)),))
 
 

@@ -91,7 +91,7 @@ const render = ({ model, el }) => {
   };
 
   const signOf = (op) => (lab.ops.find(([known]) => known === op) ?? [op, op])[1];
-  const SKIP = ["skip", "skip: the rule does not match"];
+  const SKIP = ["skip", "skip the rule"];
   const leads = (chosen, label, on, others = []) => {
     const values = [...lab.words.map((one) => [one.value, one.word]), ...others];
     if (!values.some(([value]) => value === chosen)) values.push([chosen, chosen]);
@@ -331,7 +331,7 @@ const render = ({ model, el }) => {
     fill();
     if (own >= 0) at.querySelectorAll("[data-field]")[own]?.focus();
   };
-  const ends = [["default", "otherwise", "default"], ["unreadable", "unreadable", "a value cannot be read"]]
+  const ends = [["default", "otherwise", "default"], ["unreadable", "a value is unreadable", "unreadable"]]
     .map(([what, name, tag]) => {
       const at = make("div", { class: "rbwl-rule rbwl-default", role: "group",
         "aria-label": what[0].toUpperCase() + what.slice(1) });
@@ -543,6 +543,7 @@ const render = ({ model, el }) => {
       if (form.children[n] !== at) form.insertBefore(at, form.children[n] ?? null);
     });
     around();
+    cut.hidden = !(lab.more || lab.first);
     cut.replaceChildren(...(lab.more || lab.first ? [dim(`rules ${told(lab.first + 1)} to ${
       told(lab.first + lab.rules.length)} of ${told(lab.total)}`),
     lab.first ? turn("rules before", Math.max(lab.first - lab.page, 0)) : "",
