@@ -73,7 +73,7 @@ around = rb.RuleSet(
     "1",
     [
         rb.Rule({"days": {"between": [7, 10]}}, "old", unit="days"),
-        rb.Rule({"days": {"gt": 90}}, "ancient", unit="days"),
+        rb.Rule({"days": {"lt": 0}}, "unborn", unit="days"),
         rb.Rule({"tier": {"eq": "x"}}, "old"),
         *(rb.Rule({"days": {"eq": 1000 + n}}, "old") for n in range(100)),
     ],

@@ -38,6 +38,20 @@ chart = rb.flow_chart("long", write, id="write").add_function(
     "End", lambda scope: scope.set("n", 1), id="end").build()
 chart.run_sync().explore()
 """
+#: Limits, keys and values that are long, and one that cannot be broken between words.
+WIDE = f"""{SETUP}
+regions = [f"eu-west-{{n}}/availability-zone-{{n}}" for n in range(24)]
+rules = rb.RuleSet("places", "v1", [
+    rb.Rule({{"region": {{"in": regions}}, "age_of_the_last_backup_in_days": {{"gt": 7}}}}, "old",
+        "older than a week in a region that is looked after"),
+    rb.Rule({{"note": {{"eq": "x" * 300}}}}, "noted"),
+    rb.Rule({{"seen": {{"between": [1, 30]}}, "tier": {{"not_in": ["gold", "silver"]}}}}, "kept"),
+], rb.Default("fresh"))
+rows = [{{"host": f"host-{{n}}", "region": f"us-east-{{n}}/availability-zone-{{n}}",
+    "tier": "bronze", "note": "a note of some length about this host, which few read to its end",
+    "age_of_the_last_backup_in_days": 3, "seen": 12}} for n in range(3)]
+rb.triage(rows, rules, subject="host", source="inventory").explore("host-1")
+"""
 
 
 class Bench:
@@ -293,6 +307,22 @@ def test_fifty_thousand_rows_are_gone_through(lab, desk):
 PARSED = """(text) => { SCRIPT
   const read = parsed(text); return read && read.outerHTML; }"""
 EVIL = '<html xmlns="http://www.w3.org/1999/xhtml"><img src="x" onerror="alert(1)"/></html>'
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_long_limits_are_read_beside_their_values(lab, desk, theme):
+    bench = opened(lab, desk, WIDE, name="wide.ipynb")
+    dress(bench.page, theme)
+    try:
+        why = bench.root.locator(".rbx-why")
+        for said in ("of 24 items", "between", "kept"):
+            why.get_by_text(said).first.wait_for()
+        bench.shot(f"long_limits_{theme}")
+        assert bench.root.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        assert why.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        assert bench.desk.watched.ask("faint", bench.root) == []
+    finally:
+        dress(bench.page, "light")
 
 
 @pytest.mark.parametrize(
