@@ -154,7 +154,7 @@ class Widget(anywidget.AnyWidget):
 
     fault = traitlets.Dict().tag(sync=True)
     #: By what the script knows the static view in the output before it; empty where there is none.
-    mark = traitlets.Unicode().tag(sync=True)
+    _mark = traitlets.Unicode().tag(sync=True)
 
     _answering: ClassVar[Mapping[str, str]] = {"settle": "_settle"}
 
@@ -230,20 +230,20 @@ class Widget(anywidget.AnyWidget):
         if WIDGET not in data or HTML not in data or shell_of_a_notebook() is None:
             raise NotImplementedError
         # Of content, and the same for each time it is shown: what was shown first stays findable.
-        self.mark = self.mark or f"rb-{content_id(data[HTML])}"
+        self._mark = self._mark or f"rb-{content_id(data[HTML])}"
         self._show_still(data)
         said = f"{type(self).__name__}, live while its kernel runs: run the cell to use it"
         _publish({WIDGET: data[WIDGET], TEXT: said})
 
     def _show_still(self, data: Mapping[str, Any], *, update: bool = False) -> None:
-        marked = str(tag("div", Html(data[HTML]), class_=self.mark))
-        place = f"{self.mark}-{self.model_id}"
+        marked = str(tag("div", Html(data[HTML]), class_=self._mark))
+        place = f"{self._mark}-{self.model_id}"
         _publish({HTML: marked, TEXT: data[TEXT]}, display_id=place, update=update)
 
     def _settle(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
         """Draw the static view anew, so that what is saved is what was seen."""
         data, _ = self._repr_mimebundle_(include=(HTML, TEXT))
-        if self.mark and HTML in data:
+        if self._mark and HTML in data:
             self._show_still(data, update=True)
         return {}
 

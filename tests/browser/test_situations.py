@@ -449,7 +449,7 @@ def test_the_static_view_gives_way_to_a_widget_that_works(tab, tmp_path, host, a
     from runbook_nb.widgets import static
 
     layout, hidden = LAYOUTS[host]
-    traits = {"mark": "rb-0123abcd", "layout": {"comm_live": alive}}
+    traits = {"_mark": "rb-0123abcd", "layout": {"comm_live": alive}}
     script = static.script("widget.js") + MOUNT.replace("TRAITS", json.dumps(traits))
     body = layout.replace("MARK", "rb-0123abcd")
     page = tmp_path / "page.html"

@@ -188,8 +188,8 @@ def test_a_cell_gets_the_static_view_and_then_the_widget(notebook):
     assert set(live) == {WIDGET, TEXT}
     assert live[WIDGET] == widget._repr_mimebundle_()[0][WIDGET]
     assert live[TEXT] == "Counter, live while its kernel runs: run the cell to use it"
-    assert re.fullmatch("rb-[0-9a-f]{8}", widget.mark)
-    assert still[HTML].startswith(f'<div class="{widget.mark}">')
+    assert re.fullmatch("rb-[0-9a-f]{8}", widget._mark)
+    assert still[HTML].startswith(f'<div class="{widget._mark}">')
     assert widget._repr_mimebundle_()[0][HTML] in still[HTML]
     assert still[TEXT] == widget._repr_mimebundle_()[0][TEXT]
 
@@ -205,10 +205,10 @@ def test_the_static_view_in_the_cell_is_the_same_each_time(notebook):
 def test_what_is_changed_by_hand_is_drawn_anew_where_it_stands(notebook):
     widget = Counter()
     widget._ipython_display_()
-    mark = widget.mark
+    mark = widget._mark
     widget.count = 2
     widget._ipython_display_()
-    assert widget.mark == mark  # or the first could not be told from others
+    assert widget._mark == mark  # or the first could not be told from others
     notebook.outputs.pop()
     notebook.outputs.pop()
     widget.count = 3
@@ -232,7 +232,7 @@ def test_where_there_is_no_second_output_the_bundle_is_asked_for(notebook, monke
     with settings(static=why == "static"), pytest.raises(NotImplementedError):
         widget._ipython_display_()
     assert notebook.outputs == []
-    assert widget.mark == ""
+    assert widget._mark == ""
 
 
 # -- messages -------------------------------------------------------------------------------------

@@ -410,13 +410,18 @@ const render = ({ model, el }) => {
     const moved = old && old.at !== now.at;
     const line = (one, look, dashes = "none") => draw("line", { class: look, "stroke-dasharray": dashes, x1: x(one.at), x2: x(one.at), y1: 2, y2: high });
     const right = (one) => x(one.at) < wide - 90;
+    const apart = moved ? Math.abs(x(old.at) - x(now.at)) : Infinity;
+    const first = moved && x(old.at) < x(now.at);
+    const after = right(now) && (first || apart > 60);
     if (moved) {
-      const first = x(old.at) < x(now.at);
       made.append(line(old, "rbwl-axis", "2 3"));
-      const roomy = Math.abs(x(old.at) - x(now.at)) > 60;
-      const outward = roomy ? right(old) : !first;
-      made.append(words(`${lab.before}: ${old.text}`, x(old.at) + (outward ? 6 : -6),
-        roomy || right(now) ? 13 : 28, outward ? "start" : "end"));
+      // To the side where the draft's label is not, else below it.
+      const roomy = after && apart > 60;
+      const tight = first && !roomy && x(old.at) < 70;
+      const outward = first ? tight || roomy : right(old);
+      const low = first ? tight || (!after && apart < 90) : !outward && after && apart < 130;
+      made.append(words(`${lab.before}: ${old.text}`, x(old.at) + (outward ? 6 : -6), low ? 28 : 13,
+        outward ? "start" : "end"));
       const [a, b] = [x(old.at), x(now.at)].sort((one, other) => one - other);
       if (spread.between) {
         made.append(draw("path", { class: "rbwl-axis", "stroke-width": 1, d: `M${a + 2} 58V50H${b - 2}V58`, fill: "none" }));
@@ -426,7 +431,6 @@ const render = ({ model, el }) => {
     }
     made.append(line(now, "rbwl-new"));
     if (spread.further) made.append(line(spread.further, "rbwl-new"));
-    const after = right(now) && !(moved && Math.abs(x(old.at) - x(now.at)) <= 60 && x(old.at) > x(now.at));
     made.append(words(`${moved || !old ? "draft" : lab.before}: ${now.text}`, x(now.at) + (after ? 6 : -6), 13,
       after ? "start" : "end", "rbwl-strong"));
     const long = Math.max(...labels.map((label) => label.length)) * 7 + 30;

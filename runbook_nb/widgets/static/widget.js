@@ -108,7 +108,7 @@ const frame = (el, model, name) => {
   // a widget that works it would say everything twice. A page of what was saved has no kernel.
   const gone = () => model.get("layout")?.comm_live === false;
   const alone = () => {
-    const mark = model.get("mark");
+    const mark = model.get("_mark");
     if (!mark || gone()) return;
     for (let box = el.parentElement; box; box = box.parentElement) {
       let still = [...box.getElementsByClassName(mark)]
