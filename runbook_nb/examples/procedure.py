@@ -189,10 +189,10 @@ def chosen_rows(
     Examples
     --------
     >>> chosen_rows([{"a": 1}], None, ["a"], given_rows, "finding")
-    ([{'a': 1}], 'the findings given')
+    ([{'a': 1}], 'the rows given')
     """
     if rows is not None:
-        return read(rows), f"the {thing}s given"
+        return read(rows), "the rows given"
     if file is not None:
         return read(table_rows(file, columns)), f"file {Path(file).name}"
     with resources.as_file(resources.files(__package__) / EXERCISES[thing]) as path:
