@@ -157,6 +157,20 @@ def test_without_a_column_rows_are_declined_and_the_column_is_named(module, opti
 
 
 @each
+def test_a_value_nobody_knows_is_never_green(module, options, rows, columns):
+    for column in columns:
+        answer = asked(module, [row | {column: None} for row in rows], **options)
+        assert not GREEN & answer.verdicts.counts().keys(), column
+
+
+@each
+def test_a_value_of_another_kind_is_declined(module, options, rows, columns):
+    for column in columns:
+        wrong = [row | {column: {"of": "another kind"}} for row in rows]
+        assert asked(module, wrong, **options).verdicts.counts() == {"declined": 1}, column
+
+
+@each
 def test_what_rests_on_none_of_a_column_stays_as_it_is(module, options, rows, columns):
     before = asked(module, rows, **options).verdicts.counts()
     names_subject = next(iter(rows[0]))
