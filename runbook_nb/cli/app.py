@@ -85,7 +85,7 @@ def start(
 
 
 def _read_as_of(text: str | None) -> date | None:
-    from runbook_nb.examples.bundle import read_date
+    from runbook_nb.examples.procedure import read_date
 
     if text is None:
         return None
