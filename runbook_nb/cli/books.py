@@ -109,6 +109,7 @@ def run(
     name: Annotated[
         str, typer.Argument(help="An installed name, as list shows it, or package.module:name.")
     ],
+    *,
     arg: Annotated[
         list[str] | None,
         typer.Option(metavar="K=V", help="An argument: a text or JSON, as declared; repeatable."),
@@ -155,7 +156,7 @@ def run(
         raise typer.BadParameter(one_line(error), param_hint="NAME") from None
     given = _arguments(chosen, arg or (), args)
     with settings(progress="off" if quiet else settings.progress):
-        answer = _answered(lambda: box.call_sync(chosen.name, given), chosen.name)
+        answer = _answered(lambda: box.call_sync(chosen.name, given), name)
     if answer is None:
         return USAGE
     return _given_out(answer, Form.JSON if as_json else to, targets, fail_on or ())
@@ -199,9 +200,7 @@ def _answered(call: Callable[[], Any], name: str) -> Any:
         raise
 
 
-def _given_out(
-    answer: Any, form: Form, targets: list[Path], fail_on: list[str] | tuple[()]
-) -> int:
+def _given_out(answer: Any, form: Form, targets: list[Path], fail_on: list[str] | tuple[()]) -> int:
     from runbook_nb import Envelope
 
     if not isinstance(answer, Envelope):

@@ -94,7 +94,7 @@ def _form_problems(file: Path) -> list[str]:
         warnings.simplefilter("always")
         try:
             document = nbformat.read(file, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
-            nbformat.validate(document, repair_duplicate_cell_ids=False)  # type: ignore[no-untyped-call]
+            nbformat.validate(document)
         except Exception as error:  # nbformat raises whatever its parts raise
             return [f"not valid: {_first_line(error)}"]
     return list(dict.fromkeys(f"not valid: {_first_line(one.message)}" for one in heard))

@@ -33,6 +33,7 @@ def compare(
     after: Annotated[
         Path, typer.Argument(help="The later one; rules after an answer judge it again.")
     ],
+    *,
     to: Annotated[
         ComparedForm, typer.Option("--to", help="What to show it as.")
     ] = ComparedForm.TEXT,
@@ -59,6 +60,7 @@ def compare(
 
 def _compared(before: Path, after: Path) -> tuple[Any, bool]:
     from runbook_nb.rules import RuleSet
+    from runbook_nb.rules.changes import differing
     from runbook_nb.share.hydrate import read_envelope
 
     old, new = (path.suffix.lower() in RULE_FILES for path in (before, after))
@@ -73,4 +75,4 @@ def _compared(before: Path, after: Path) -> tuple[Any, bool]:
     other: Any = answer.rejudge(RuleSet.load(after)) if new else read_envelope(after)
     comparison = answer.compare(other)
     moved = comparison.changed or comparison.appeared or comparison.gone
-    return comparison, bool(moved or comparison.not_compared or comparison.rule_changes)
+    return comparison, bool(moved or comparison.not_compared or differing(comparison.rule_changes))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from runbook_nb._text import listed
-from runbook_nb.cli.main import ANSWERED, DIFFERENT
+from runbook_nb.cli.main import ANSWERED, DIFFERENT, say_error
 
 if TYPE_CHECKING:
     from runbook_nb import Envelope
@@ -126,12 +126,27 @@ def _write_markdown(envelope: Envelope, path: Path) -> Path:
     return write_whole(path, envelope.to_markdown())
 
 
+def _write_csv(envelope: Envelope, path: Path) -> Path:
+    from runbook_nb._files import write_whole
+    from runbook_nb._text import counted
+    from runbook_nb.share.spreadsheet import sheet_of
+
+    sheet = sheet_of(envelope)
+    written = write_whole(path, sheet.text)
+    if sheet.rows < sheet.total:  # a table of values has no place to say so
+        say_error(f"{path.name} holds {sheet.rows} of {counted(sheet.total, 'row')}")
+    if sheet.guarded:
+        texts = counted(sheet.guarded, "text")
+        say_error(f"{path.name}: {texts} like a formula written behind an apostrophe")
+    return written
+
+
 _WRITERS: Final[Mapping[str, Callable[[Envelope, Path], Path]]] = {
     ".json": _write_json,
     ".md": _write_markdown,
     ".html": lambda envelope, path: envelope.to_html(path),
     ".ipynb": lambda envelope, path: envelope.to_notebook(path),
-    ".csv": lambda envelope, path: envelope.to_csv(path),
+    ".csv": _write_csv,
 }
 
 

@@ -172,7 +172,7 @@ def _imported(book: Book) -> Any:
 
 def _toolbox(value: Any, book: Book) -> Toolbox:
     if not isinstance(value, (Toolbox, Tool)) and callable(value):
-        value = value()
+        value = _made(value, book)
     if isinstance(value, Toolbox):
         return value
     if isinstance(value, Tool):
@@ -183,6 +183,20 @@ def _toolbox(value: Any, book: Book) -> Toolbox:
         code="no_toolbox",
         fix="name a Toolbox, a function without arguments that makes one, or a runbook",
     )
+
+
+def _made(make: Any, book: Book) -> Any:
+    try:
+        return make()
+    except RunbookError:
+        raise
+    except Exception as error:
+        raise LoadError(
+            f"{book.place!r} made no toolbox: {type(error).__name__}: {error}",
+            code="no_toolbox",
+            where=book.name,
+            fix="it is called without arguments",
+        ) from error
 
 
 def runbooks_in(box: Toolbox) -> Iterator[Tool]:

@@ -324,7 +324,8 @@ def _refuse(name: str) -> NoReturn:
 
 def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
     """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
-    place, payload = found.place, found.payload
+    place = found.place
+    payload: Any = found.payload  # a file may hold any JSON at all
     if payload is None:
         raise LoadError(
             f"the answer in {place} of {show(path.name)} is damaged, or of a form this version "
