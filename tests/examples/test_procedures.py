@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 import json
+import threading
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -210,6 +211,28 @@ def test_a_source_that_does_not_answer_in_time_gives_no_answer(module, options, 
         box.call_sync(module.NAME, {})
     assert told.value.run.status == "limited"
     assert "verdicts" not in told.value.run.state
+
+
+def test_a_source_that_hangs_in_the_system_is_left_behind():
+    """A file system that does not answer holds a thread, which nobody can end."""
+    released = threading.Event()
+    box = patches.toolbox([], seconds=0.05)
+    source = box[patches.SOURCE]
+    box.add(
+        rb.define_tool(
+            name=source.name,
+            description=source.description,
+            input_schema=source.input_schema,
+            execute=lambda args, ctx: released.wait(60),
+            blocking=True,
+        )
+    )
+    try:
+        with pytest.raises(LimitReached):
+            box.call_sync(patches.NAME, {})
+        assert not released.is_set()
+    finally:
+        released.set()
 
 
 # -- how they are found and asked ----------------------------------------------------------------
