@@ -241,7 +241,10 @@ def _read_subject(entry: Mapping[str, Any], sources: Sequence[RuleSource]) -> Su
         decision = ToldDecision(**entry["told"])
     elif "decision" in entry:
         said = entry["decision"]
-        source = sources[said["rules"]]
+        number = said["rules"]
+        if type(number) is not int or number not in range(len(sources)):
+            raise ValueError(f"there is no rule set {number!r}")
+        source = sources[number]
         if source.rules is None:
             raise ValueError(f"subject {entry.get('subject')!r} was judged by rules not carried")
         path = path_for(source.rules, [int(code) for code in said["codes"]])

@@ -84,6 +84,42 @@ def read_envelope(
     return _chosen(path, found_in(path), which, artifacts)
 
 
+def read_answers(
+    path: str | os.PathLike[str], *, artifacts: Any = None
+) -> list[Envelope | LoadError]:
+    """Read every answer a file carries; in place of one that cannot be read stands the reason.
+
+    Parameters
+    ----------
+    path : path
+        ``….ipynb``, ``….html`` or ``….json``.
+    artifacts : Toolbox or BoundArtifacts, optional
+        Where their tickets are redeemed.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or is none of these.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from runbook_nb import Default, Rule, RuleSet, triage
+    >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], Default("fresh"))
+    >>> envelope = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    >>> with TemporaryDirectory() as folder:
+    ...     read_answers(envelope.to_html(f"{folder}/answer.html")) == [envelope]
+    True
+    """
+    read: list[Envelope | LoadError] = []
+    for one in _answers_of(found_in(path)):
+        try:
+            read.append(_envelope(Path(path), one, artifacts))
+        except LoadError as error:
+            read.append(error)
+    return read
+
+
 def read_notebook(
     path: str | os.PathLike[str], *, which: int | None = None, artifacts: Any = None
 ) -> Envelope:
@@ -191,9 +227,13 @@ def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Foun
 
 
 def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -> Envelope:
+<<<<<<< HEAD
     if len(found) == 1 and found[0].carrier == "file":
         return envelope_of(path, found[0], artifacts)
     answers = _distinct([one for one in _fullest(found) if one.is_answer])
+=======
+    answers = _answers_of(found)
+>>>>>>> main
     if not answers:
         raise LoadError(
             f"{show(path.name)} carries no answer",
@@ -220,6 +260,7 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             where=str(path),
             fix="they are numbered from 0",
         ) from None
+<<<<<<< HEAD
     if one.payload is None:
         raise LoadError(
             f"the answer in {one.place} of {show(path.name)} is damaged, or of a form this "
@@ -228,6 +269,15 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             where=str(path),
         )
     return envelope_of(path, one, artifacts)
+=======
+    return _envelope(path, one, artifacts)
+>>>>>>> main
+
+
+def _answers_of(found: list[Found]) -> list[Found]:
+    if len(found) == 1 and found[0].carrier == "file":
+        return found
+    return _distinct([one for one in _fullest(found) if one.is_answer])
 
 
 def _fullest(found: list[Found]) -> list[Found]:
@@ -302,6 +352,7 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
+<<<<<<< HEAD
 def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
     """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes.
 
@@ -311,6 +362,19 @@ def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
         It is none, or one that could not be shown.
     """
     place, payload = found.place, found.payload
+=======
+def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
+    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
+    place = found.place
+    payload: Any = found.payload  # a file may hold any JSON at all
+    if payload is None:
+        raise LoadError(
+            f"the answer in {place} of {show(path.name)} is damaged, or of a form this version "
+            "does not know",
+            code="damaged",
+            where=str(path),
+        )
+>>>>>>> main
     wire: Any = payload
     if isinstance(payload, Mapping) and "format" in payload:
         if payload["format"] != PAYLOAD_FORMAT:
