@@ -46,15 +46,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Triage runbooks whose answers can be checked.",
-<<<<<<< HEAD
-    epilog="Exit status: 0 an answer was given; 1 a notebook would change, or a claim is "
-    "contradicted; 2 wrong usage, nothing has run; 3 no answer, because the run failed or there "
-    "was nothing to judge; 4 a file carries no answer to be checked.",
-=======
     epilog="Exit status: 0 as it should be; 1 what was asked for does not hold, as each command "
     "says; 2 wrong usage, nothing has run; 3 no answer, because the run failed or there was "
-    "nothing to judge.",
->>>>>>> main
+    "nothing to judge; 4 a file carries no answer to be checked.",
 )
 
 
@@ -165,12 +159,6 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
         raise
 
 
-<<<<<<< HEAD
-app.command()(render)
-app.command()(notebooks)
-app.command()(verify)
-=======
 app.command("list")(list_books)
-for command in (run, render, export, compare, check, notebooks):
+for command in (run, render, export, compare, check, verify, notebooks):
     app.command()(command)
->>>>>>> main

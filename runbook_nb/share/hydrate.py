@@ -114,7 +114,7 @@ def read_answers(
     read: list[Envelope | LoadError] = []
     for one in _answers_of(found_in(path)):
         try:
-            read.append(_envelope(Path(path), one, artifacts))
+            read.append(envelope_of(Path(path), one, artifacts))
         except LoadError as error:
             read.append(error)
     return read
@@ -227,13 +227,7 @@ def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Foun
 
 
 def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -> Envelope:
-<<<<<<< HEAD
-    if len(found) == 1 and found[0].carrier == "file":
-        return envelope_of(path, found[0], artifacts)
-    answers = _distinct([one for one in _fullest(found) if one.is_answer])
-=======
     answers = _answers_of(found)
->>>>>>> main
     if not answers:
         raise LoadError(
             f"{show(path.name)} carries no answer",
@@ -260,18 +254,7 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             where=str(path),
             fix="they are numbered from 0",
         ) from None
-<<<<<<< HEAD
-    if one.payload is None:
-        raise LoadError(
-            f"the answer in {one.place} of {show(path.name)} is damaged, or of a form this "
-            "version does not know",
-            code="damaged",
-            where=str(path),
-        )
     return envelope_of(path, one, artifacts)
-=======
-    return _envelope(path, one, artifacts)
->>>>>>> main
 
 
 def _answers_of(found: list[Found]) -> list[Found]:
@@ -352,7 +335,6 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
-<<<<<<< HEAD
 def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
     """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes.
 
@@ -361,10 +343,6 @@ def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
     LoadError
         It is none, or one that could not be shown.
     """
-    place, payload = found.place, found.payload
-=======
-def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
-    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
     place = found.place
     payload: Any = found.payload  # a file may hold any JSON at all
     if payload is None:
@@ -374,7 +352,6 @@ def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
             code="damaged",
             where=str(path),
         )
->>>>>>> main
     wire: Any = payload
     if isinstance(payload, Mapping) and "format" in payload:
         if payload["format"] != PAYLOAD_FORMAT:

@@ -178,13 +178,8 @@ def test_the_help_documents_the_exit_statuses(call):
     assert status == 0
     words = " ".join(out.split())
     assert (
-<<<<<<< HEAD
-        "Exit status: 0 an answer was given; 1 a notebook would change, or a claim is "
-        "contradicted; 2 wrong usage, nothing has run; 3 no answer" in words
-=======
         "Exit status: 0 as it should be; 1 what was asked for does not hold, as each command says; "
         "2 wrong usage, nothing has run; 3 no answer" in words
->>>>>>> main
     )
     assert words.endswith("4 a file carries no answer to be checked.")
 

@@ -150,6 +150,7 @@ def nested() -> rb.Envelope:
             into="results",
             subject="host",
         )
+        .add_function("Done", lambda s: {"results": s["results"]}, id="done")
         .build()
     )
 
@@ -198,9 +199,9 @@ def alone() -> rb.Envelope:
         def rows(scope: Any) -> None:
             scope["verdicts"] = [{"what": "all", "verdict": scope["verdict"]}]
 
-        made = rb.flow_chart(
-            "alone", lambda s: s.update(ROWS[3]), id="start"
-        ).add_decider("Posture", rules=POSTURE, id="posture")
+        made = rb.flow_chart("alone", lambda s: s.update(ROWS[3]), id="start").add_decider(
+            "Posture", rules=POSTURE, id="posture"
+        )
         for branch in ("old", "fresh", "declined"):
             made = made.branch(branch, word(branch))
         return made.end().add_function("Rows", rows, id="rows").build()
@@ -262,7 +263,9 @@ def old(facts: Any) -> bool:
 
 
 def by_functions() -> rb.Envelope:
-    rules = rb.RuleSet("by-function", "1", [rb.Rule(old, then="old", label="o")], rb.Default("fresh"))
+    rules = rb.RuleSet(
+        "by-function", "1", [rb.Rule(old, then="old", label="o")], rb.Default("fresh")
+    )
     return long_way(ROWS[:1], branch=judging(rules), rules=rules)
 
 
@@ -363,9 +366,7 @@ def changed(document: Any, place: Place, value: Any) -> Any:
     return made
 
 
-def missed(
-    before: rb.Verification, place: Place, after: rb.Verification | None
-) -> str | None:
+def missed(before: rb.Verification, place: Place, after: rb.Verification | None) -> str | None:
     """Say what is wrong with how a change was met; None where nothing is.
 
     Parameters
