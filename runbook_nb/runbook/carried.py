@@ -184,7 +184,7 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         decider=data.get("decider"),
         fan_outs=[_read_group(entry) for entry in data["fan_outs"]],
         rows=data["rows"],
-        units=data.get("units", {}),
+        units=_read_units(data.get("units", {})),
         ranked=bool(data.get("ranked")),
         stamp=None if stamp is None else (stamp[0], stamp[1]),
         carried=[_read_subject(entry, sources) for entry in data["subjects"]],
@@ -194,6 +194,12 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         rows_total=data["rows_total"],
         version_note=str(data.get("version_note", "")),
     )
+
+
+def _read_units(units: Any) -> Mapping[str, str]:
+    if not isinstance(units, Mapping) or not all(isinstance(one, str) for one in units.values()):
+        raise ValueError("units are no texts by column")
+    return units
 
 
 def _read_items(entry: Any) -> Mapping[str, Any] | None:

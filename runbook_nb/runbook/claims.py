@@ -7,7 +7,9 @@ of the kind it *cannot be checked*, and says why; it is never confirmed by itsel
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._display import Renderable
@@ -28,7 +30,7 @@ UNCHECKED: Final = "cannot be checked"
 STATUSES: Final[tuple[Status, ...]] = (CONTRADICTED, CONFIRMED, UNCHECKED)
 
 #: Of more things of one kind there is one claim for all that fared alike.
-EACH: Final = 50
+EACH: Final = 20
 
 #: So many of them are named then.
 NAMED: Final = 10
@@ -264,6 +266,13 @@ class Claims:
 
     def __init__(self) -> None:
         self.made: list[Claim] = []
+        self._times: Counter[str] = Counter()
+
+    def _add(self, claim: Claim) -> None:
+        """Take a claim in; of several with one id the later ones are numbered."""
+        self._times[claim.id] += 1
+        times = self._times[claim.id]
+        self.made.append(claim if times == 1 else replace(claim, id=f"{claim.id}#{times}"))
 
     def check(
         self,
@@ -291,7 +300,7 @@ class Claims:
         """Claim what was held against a basis; ``told`` is what was found and expected."""
         status: Status = CONFIRMED if holds else CONTRADICTED
         found, expected = (None, None) if holds else told
-        self.made.append(
+        self._add(
             Claim(
                 id=id,
                 claimed=claimed,
@@ -308,7 +317,7 @@ class Claims:
         self, id: str, claimed: str, because: str, *places: Place, count: int = 1
     ) -> None:
         """Claim what cannot be checked."""
-        self.made.append(
+        self._add(
             Claim(
                 id=id,
                 claimed=claimed,
@@ -347,6 +356,7 @@ class Claims:
             Whether few are told each by its name also where nothing speaks against them.
         """
         told = [one for one in outcomes if len(one.places)]
+        told.sort(key=lambda one: STATUSES.index(one.status))
         few = sum(len(one.places) for one in told) <= EACH
         for one in told:
             if few and (singly or one.status == CONTRADICTED):
@@ -381,7 +391,7 @@ class Claims:
             pairs = [one.tell(place) for place in one.places[:NAMED]]
             expected = dict(zip(first, (pair[0] for pair in pairs), strict=True))
             found = dict(zip(first, (pair[1] for pair in pairs), strict=True))
-        self.made.append(
+        self._add(
             Claim(
                 id=kind,
                 claimed=claimed,

@@ -15,8 +15,6 @@ from runbook_nb._text import clip, counted, listed
 from runbook_nb.coverage import Item
 from runbook_nb.coverage.declare import COVERAGE_NOTE
 from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.rules import Decision
-from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place, agrees
 from runbook_nb.runbook.claims_subjects import gap_kinds
 from runbook_nb.runbook.fans import FanOutGroup
@@ -33,7 +31,6 @@ from runbook_nb.runbook.gaps import (
     procedure_words,
     rows_mismatch,
     rows_words,
-    rule_notes,
     sentence_of,
     stamp_gap,
     taken_as,
@@ -324,7 +321,7 @@ def _expected_gaps(ground: Ground, groups: Sequence[FanOutGroup]) -> Iterator[Ex
     if dossier.stamp is not None and titles and dossier.stamp not in titles:
         item = stamp_gap(" ".join(dossier.stamp), listed(" ".join(title) for title in titles))
         yield Expected("not_checked", item.what, item.why, "the rules that judged")
-    for note in _notes(ground):
+    for note in ground.notes:
         sure = run is not None or note.kind != "never_there"
         yield Expected("not_checked", note.what, note.why, "the decisions", whole=sure)
 
@@ -375,25 +372,6 @@ def _only_rules_decide(group: FanOutGroup, kinds: Mapping[str, Sequence[Any]]) -
     return len(kinds.get("undecided", ())) == group.counts.undecided
 
 
-def _notes(ground: Ground) -> Sequence[Note]:
-    """Find what the decisions say about their rules, where every decision is held."""
-    dossier, run = ground.dossier, ground.envelope.run
-    assert dossier is not None  # noqa: S101 - asked where there is one
-    if run is not None:
-        return rule_notes(run)
-    structure = dossier.structure
-    deciders = sum(node.kind in ("decider", "selector") for node in structure.nodes)
-    loops = any(edge.kind == "loop" for edge in structure.edges)
-    decisions = [one.decision for one in ground.subjects if one.decision is not None]
-    whole = all(isinstance(one, Decision) and one.hide is None for one in decisions)
-    failed = any(one.status == "failed" for one in ground.subjects)
-    if not ground.complete or deciders != 1 or loops or failed or not whole:
-        return ()
-    ordered = sorted(ground.subjects, key=lambda one: (one.execution, one.index))
-    made = [one.decision for one in ordered if isinstance(one.decision, Decision)]
-    return notes_of((one.path, one.raw_values) for one in made)
-
-
 def _telling(ground: Ground, claims: Claims) -> None:
     """Claim why most subjects could not be judged."""
     dossier = ground.dossier
@@ -401,7 +379,7 @@ def _telling(ground: Ground, claims: Claims) -> None:
         return
     told = " ".join(dossier.telling)
     place: Place = ("dossier", "telling")
-    note = telling_note(_notes(ground))
+    note = telling_note(ground.notes)
     if note is not None:
         whole = ground.live or note.kind != "never_there"
         parts = 2 if whole else 1

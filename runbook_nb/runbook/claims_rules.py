@@ -195,6 +195,8 @@ def claim_meanings(ground: Ground, claims: Claims) -> None:
             claims.settle(id_, told, False, basis, place, told=(said, expected.get(word)))
         elif said is not None:
             reason = f"of the decisions {ground.carried_words}, or not all of their labels"
+            if possible is None:
+                reason = "a rule is a function, or the content of the rules is not carried"
             claims.unchecked(id_, told, reason, place)
 
 

@@ -22,10 +22,9 @@ from runbook_nb.runbook.claims import (
     Place,
 )
 from runbook_nb.runbook.dossier import SubjectFacts
-from runbook_nb.runbook.gaps import NAMED_SUBJECTS, REASON_LENGTH, rows_mismatch
+from runbook_nb.runbook.gaps import NAMED_SUBJECTS, REASON_LENGTH
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
-from runbook_nb.runbook.verdicts import DECLINED_VERDICT
 
 STATUSES: Final = ("ok", "failed", "not_reached")
 
@@ -125,7 +124,7 @@ def _names(ground: Ground, claims: Claims) -> None:
     assert side is not None  # noqa: S101 - there is one where there is a dossier
     by_row = {place: row for row, place in enumerate(ground.behind) if place is not None}
     named_in_gaps = set(_named_in_gaps(ground))
-    strict = _rows_name_subjects(ground)
+    strict = ground.rows_name_subjects
     # Each row that is carried has its subject carried, too.
     lone = ground.holds_rows or None in ground.behind
     by_rows: list[int] = []
@@ -140,7 +139,8 @@ def _names(ground: Ground, claims: Claims) -> None:
         elif row is not None and strict:
             column = ground.column
             said = ground.rows[row].get(column) if column is not None else None
-            same = name_key(said) == name_key(one.subject)
+            same = said == one.subject and said.__class__ is one.subject.__class__
+            same = same or name_key(said) == name_key(one.subject)
             (by_rows if same else wrong).append(place)
         elif place in named_in_gaps:
             by_gaps.append(place)
@@ -173,16 +173,6 @@ def _is_judged(ground: Ground, one: SubjectFacts) -> bool:
     return any(group.key == one.stage for group in ground.judging)
 
 
-def _rows_name_subjects(ground: Ground) -> bool:
-    """Say whether each decided subject must have a row of its name."""
-    if not ground.judging or ground.column is None or ground.column != ground.naming:
-        return False
-    declined = ground.word_counts.get(DECLINED_VERDICT, 0)
-    if ground.holds_rows and any(rows_mismatch(len(ground.rows), declined, ground.judging)):
-        return False
-    return not any(PLACEHOLDER in str(one.subject) for one in ground.subjects[:1])
-
-
 def _named_in_gaps(ground: Ground) -> list[int]:
     """Give the places of the subjects that entries of the ledger name."""
     assert ground.dossier is not None  # noqa: S101 - see `claim_subjects`
@@ -195,8 +185,7 @@ def _named_in_gaps(ground: Ground) -> list[int]:
             continue
         kinds: dict[str, list[tuple[int, int, int]]] = {}
         for place, one in enumerate(ground.subjects):
-            kind = _gap_kind(group, one)
-            if one.stage == group.key and kind:
+            if one.stage == group.key and (kind := _gap_kind(group, one)):
                 kinds.setdefault(kind, []).append((one.execution, one.index, place))
         for places in kinds.values():
             found += [place for _, _, place in sorted(places)[:NAMED_SUBJECTS]]
@@ -281,14 +270,12 @@ def _firsts(ground: Ground) -> set[int]:
         return set()
     found: set[int] = set()
     for group in ground.dossier.fan_outs:
-        for kind in ("failed", "ended"):
-            places = [
-                (one.execution, one.index, place)
-                for place, one in enumerate(ground.subjects)
-                if one.stage == group.key and _gap_kind(group, one) == kind
-            ]
-            if places:
-                found.add(min(places)[2])
+        kinds: dict[str, list[tuple[int, int, int]]] = {}
+        for place, one in enumerate(ground.subjects):
+            if one.status != "ok" and one.stage == group.key:
+                spot = (one.execution, one.index, place)
+                kinds.setdefault(_gap_kind(group, one), []).append(spot)
+        found |= {min(kinds[kind])[2] for kind in ("failed", "ended") if kind in kinds}
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from math import isnan
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, Standing
 from runbook_nb.runbook.told import ToldDecision
 
+SHOWN: Final = "the rows, which show them"
 JUDGED: Final = "the rules, which judged its recorded values anew"
 
 FUNCTION: Final = "a rule is a function, which is not run to check an answer"
@@ -76,9 +78,12 @@ def _judged_again(ground: Ground, side: Side, claims: Claims) -> None:
             verdicts.add(UNCHECKED, UNKNOWN, wanted)
             continue
         told = _fates(side, again, wanted)
+        by_fate: dict[tuple[Any, str], list[int]] = {}
         for place in wanted:
-            status, why = told[side.numbers[place], again.numbers[place]]
-            verdicts.add(status, why, (place,))
+            fate = told[side.numbers[place], again.numbers[place]]
+            by_fate.setdefault(fate, []).append(place)
+        for fate, places in by_fate.items():
+            verdicts.add(*fate, places)
         verdicts.tell = _teller(side, again)
     if not ground.live:
         _not_judged(ground, side, verdicts, claims)
@@ -128,7 +133,7 @@ class _Found:
         """Give what was gathered, contradictions first."""
         order = {CONTRADICTED: 0, CONFIRMED: 1, UNCHECKED: 2}
         pairs = sorted(self._places.items(), key=lambda pair: order[pair[0][0]])
-        return [Outcome(status, places, why, self.tell) for (status, why), places in pairs]
+        return [Outcome(status, sorted(held), why, self.tell) for (status, why), held in pairs]
 
 
 def _by_rules(side: Side) -> dict[RuleSet, set[int]]:
@@ -192,11 +197,15 @@ def _inconsistent(ground: Ground, side: Side, claims: Claims) -> None:
     found: list[int] = []
     held: list[int] = []
     places_of = {path: _repeated(path) for one in side.standings if (path := one.path) is not None}
-    for place in range(len(side)):
-        path = side.standing(place).path
-        again = () if path is None else places_of[path]
-        if not again:
+    several = {
+        number: again
+        for number, one in enumerate(side.standings)
+        if one.path is not None and (again := places_of[one.path])
+    }
+    for place, number in enumerate(side.numbers if several else ()):
+        if number not in several:
             continue
+        again = several[number]
         decision = side.decision(place)
         values = decision.raw_values if isinstance(decision, Decision) else ()
         same = all(_alike(values[one], values[other]) for _, one, other in again)
@@ -270,15 +279,23 @@ def _of_rows(ground: Ground, side: Side, claims: Claims) -> None:
     renamed = _renamed(words, behind, side, known)
     found = _Found()
     fates: dict[tuple[str, int], tuple[Any, str]] = {}
+    by_pair: dict[tuple[str, int], list[int]] = {}
     for row, (word, place) in enumerate(zip(words, behind, strict=True)):
         if place is None:
-            found.add(UNCHECKED, _why_none(ground, row), (row,))
+            # Rows are carried with their subjects: where one lacks its own, it was taken out.
+            lone = ground.rows_name_subjects and not ground.complete and not ground.live
+            if lone:
+                found.add(CONTRADICTED, "the subjects carried, of which none is its own", (row,))
+            else:
+                found.add(UNCHECKED, _why_none(ground), (row,))
             continue
         number = side.numbers[place]
-        fate = fates.get((word, number))
-        if fate is None:
-            fate = fates[word, number] = _row_fate(word, side.standings[number], known, renamed)
-        found.add(*fate, (row,))
+        pair = word, number
+        if pair not in fates:
+            fates[pair] = _row_fate(word, side.standings[number], known, renamed)
+        by_pair.setdefault(pair, []).append(row)
+    for pair, rows in by_pair.items():
+        found.add(*fates[pair], rows)
 
     def tell(row: int) -> tuple[Any, Any]:
         place = behind[row]
@@ -305,7 +322,7 @@ def _of_rows(ground: Ground, side: Side, claims: Claims) -> None:
     )
 
 
-def _why_none(ground: Ground, row: int) -> str:
+def _why_none(ground: Ground) -> str:
     if ground.complete:
         return NO_VERDICT
     return f"of the decisions, {ground.carried_words}"
@@ -366,42 +383,69 @@ def _facts(ground: Ground, side: Side, claims: Claims) -> None:
     facts = side.facts
     if facts is None:
         return
-    rows_of: dict[int, int] = {p: row for row, p in enumerate(ground.behind) if p is not None}
+    row_of: list[int | None] = [None] * len(side)
+    for row, place in enumerate(ground.behind):
+        if place is not None:
+            row_of[place] = row
     for key in _compared_keys(side):
-        found = _Found()
+        found, places = _Found(), _with_key(side, key)
         if not facts.knows(key) or key not in facts.columns.names:
-            found.add(UNCHECKED, "hidden", _with_key(side, key))
+            found.add(UNCHECKED, HIDDEN, places)
         else:
-            column = facts.columns.column(key)
-            cells = _cells(ground, key)
-            for place in _with_key(side, key):
-                fate = _value_fate(column[place], cells, rows_of.get(place))
-                found.add(*fate, (place,))
-
-            def tell(place: int, column: Any = column, cells: Any = cells) -> tuple[Any, Any]:
-                return show(cells[rows_of[place]]), show(column[place])
-
-            found.tell = tell
+            _of_key(facts.columns.held(key).whole(), _cells(ground, key), row_of, places, found)
         _claim_key(ground, side, claims, key, found)
 
 
-def _claim_key(ground: Ground, side: Side, claims: Claims, key: str, found: _Found) -> None:
-    spots = {path: _spots(path, key) for one in side.standings if (path := one.path) is not None}
-    for one in found.outcomes():
-        if not one.places:
+def _of_key(
+    values: Sequence[Any],
+    cells: Sequence[Any] | None,
+    row_of: Sequence[int | None],
+    places: Sequence[int],
+    found: _Found,
+) -> None:
+    """Hold the values of one key against the cells of its column."""
+    if cells is None:
+        found.add(UNCHECKED, "no column of the rows shows them", places)
+        return
+    alike: list[int] = []
+    for place in places:
+        row, value = row_of[place], values[place]
+        if row is None:
+            found.add(UNCHECKED, "the rows that show them are not carried", (place,))
             continue
+        cell = cells[row]
+        if value.__class__ is cell.__class__ and value == cell:
+            alike.append(place)
+        else:
+            found.add(*_value_fate(value, cell), (place,))
+    if alike:
+        found.add(CONFIRMED, SHOWN, alike)
+
+    def tell(place: int) -> tuple[Any, Any]:
+        row = row_of[place]
+        return None if row is None else show(cells[row]), show(values[place])
+
+    found.tell = tell
+
+
+def _claim_key(ground: Ground, side: Side, claims: Claims, key: str, found: _Found) -> None:
+    spots = [() if one.path is None else _spots(one.path, key) for one in side.standings]
+    for one in found.outcomes():
+        by_number: dict[int, list[int]] = {}
+        for place in one.places:
+            by_number.setdefault(side.numbers[place], []).append(place)
         covered: list[Place] = []
-        for at in sorted({at for place in one.places for at in spots[side.standing(place).path]}):  # type: ignore[index]
-            held = frozenset(p for p in one.places if at in spots[side.standing(p).path])  # type: ignore[index]
+        for at in sorted({at for number in by_number for at in spots[number]}):
+            lists = (held for number, held in by_number.items() if at in spots[number])
+            held = frozenset(chain.from_iterable(lists))
             covered.append(("dossier", "subjects", held, "decision", "values", at))
-        told = f"{len(one.places):,} values of {key} that were compared"
-        id_ = f"facts[{key}]"
+        told, id_ = f"{len(one.places):,} values of {key} that were compared", f"facts[{key}]"
         if one.status == UNCHECKED:
             claims.unchecked(id_, told, one.why, *covered, count=len(one.places))
             continue
-        first = one.places[0]
         pair: tuple[Any, Any] = (None, None)
         if one.status == CONTRADICTED and one.tell is not None:
+            first = one.places[0]
             expected, value = one.tell(first)
             name = ground.subject_name(first)
             pair = (f"{value} for {name}", f"{expected}, as its row shows")
@@ -447,18 +491,11 @@ def _cells(ground: Ground, key: str) -> Sequence[Any] | None:
     return [row.get(key, MISSING) for row in ground.rows]
 
 
-def _value_fate(value: Any, cells: Sequence[Any] | None, row: int | None) -> tuple[Any, str]:
-    if cells is None:
-        return UNCHECKED, "no column of the rows shows them"
-    if row is None:
-        return UNCHECKED, "the rows that show them are not carried"
-    cell = cells[row]
-    if value.__class__ is cell.__class__ and value == cell:
-        return CONFIRMED, "the rows, which show them"
+def _value_fate(value: Any, cell: Any) -> tuple[Any, str]:
     shown = None if value is MISSING or (value != value) else to_wire(value)  # noqa: PLR0124 - NaN
     said = None if cell is MISSING else to_wire(cell)
     if name_key(shown) == name_key(said) or shown == said:
-        return CONFIRMED, "the rows, which show them"
+        return CONFIRMED, SHOWN
     told = shown is not None and said is not None
     if told and type(shown) is not type(said) and not _numbers(shown, said):
         return UNCHECKED, "the rows show them in another form"

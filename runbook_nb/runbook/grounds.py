@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from runbook_nb._deep import read_json
 from runbook_nb._text import MISSING_CELL, show
 from runbook_nb.errors import DefinitionError, LoadError, RunbookError
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.record.run import Run
 from runbook_nb.rules import Decision, RuleSet
+from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts, narrowed
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.fans import FanOutGroup, fan_out_groups
+from runbook_nb.runbook.gaps import rows_mismatch, rule_notes
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, side_of, side_of_facts
-from runbook_nb.runbook.verdicts import subject_column
+from runbook_nb.runbook.verdicts import DECLINED_VERDICT, subject_column
 
 if TYPE_CHECKING:
     from runbook_nb.artifacts import Record
@@ -142,7 +145,7 @@ class Ground:
         """What became of each subject of a copy, or of a run's own decisions."""
         return [] if self.dossier is None else list(self.dossier.subjects())
 
-    @property
+    @cached_property
     def complete(self) -> bool:
         """Whether every subject is held."""
         return self.dossier is not None and self.dossier.complete
@@ -172,6 +175,16 @@ class Ground:
             if isinstance(key, str):
                 return key
         return self.column
+
+    @cached_property
+    def rows_name_subjects(self) -> bool:
+        """Whether each decided subject must have a row of its name, and each row a subject."""
+        if not self.judging or self.column is None or self.column != self.naming:
+            return False
+        declined = self.word_counts.get(DECLINED_VERDICT, 0)
+        if self.holds_rows and any(rows_mismatch(len(self.rows), declined, self.judging)):
+            return False
+        return not any(PLACEHOLDER in str(one.subject) for one in self.subjects[:1])
 
     @cached_property
     def judging(self) -> list[FanOutGroup]:
@@ -221,14 +234,15 @@ class Ground:
             if key is not None:
                 by_name.setdefault(key, []).append(place)
         found: list[int | None] = []
+        items = () if told is None else told["items"]
         for number, row in enumerate(self.rows):
-            if told is not None and number < len(told["items"]):
-                spot = (told["stage"], told["execution"], told["items"][number])
-                found.append(held.get(spot))
+            if number < len(items) and told is not None:
+                found.append(held.get((told["stage"], told["execution"], items[number])))
                 continue
             column = subject_column(row)
             key = None if column is None else name_key(row[column])
-            found.append(self._one_of(by_name.get(key, ()), row))
+            places = by_name.get(key, ())
+            found.append(places[0] if len(places) == 1 else self._one_of(places, row))
         if len(found) == 1 and found[0] is None and not self.judging:
             own = [n for n, one in enumerate(self.subjects) if one.subject is None and one.decision]
             found[0] = own[-1] if own else None
@@ -258,6 +272,26 @@ class Ground:
             return None
         rules = decision.path.rules
         return next((s for s in self.dossier.sources if s.judged == rules), None)
+
+    @cached_property
+    def notes(self) -> Sequence[Note]:
+        """What the decisions say about their rules, where every decision is held."""
+        dossier, run = self.dossier, self.envelope.run
+        if run is not None:
+            return rule_notes(run)
+        if dossier is None:
+            return ()
+        structure = dossier.structure
+        deciders = sum(node.kind in ("decider", "selector") for node in structure.nodes)
+        loops = any(edge.kind == "loop" for edge in structure.edges)
+        decisions = [one.decision for one in self.subjects if one.decision is not None]
+        whole = all(isinstance(one, Decision) and one.hide is None for one in decisions)
+        failed = any(one.status == "failed" for one in self.subjects)
+        if not self.complete or deciders != 1 or loops or failed or not whole:
+            return ()
+        ordered = sorted(self.subjects, key=lambda one: (one.execution, one.index))
+        made = [one.decision for one in ordered if isinstance(one.decision, Decision)]
+        return notes_of((one.path, one.raw_values) for one in made)
 
     # -- beside the dossier --------------------------------------------------------------------
 

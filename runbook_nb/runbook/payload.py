@@ -132,9 +132,9 @@ def _in_shown_order(envelope: Envelope, cap: int | None) -> Iterator[SubjectFact
     """Yield what became of each subject, those of the rows that are shown first."""
     rows = range(len(envelope.verdicts) if cap is None else min(cap, len(envelope.verdicts)))
     shown = (facts for facts, _ in facts_of_rows(envelope, rows) if facts is not None)
-    met: set[tuple[str, int]] = set()
+    met: set[tuple[str, int, int]] = set()
     for facts in chain(shown, envelope.dossier.subjects()):
-        key = (facts.stage, facts.index)
+        key = (facts.stage, facts.execution, facts.index)
         if key not in met:
             met.add(key)
             yield facts
