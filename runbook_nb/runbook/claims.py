@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
-from runbook_nb._json import canonical, to_wire
+from runbook_nb._json import canonical, encode, to_wire
 from runbook_nb._text import clip, listed, show, visible
 from runbook_nb._value import frozen
 from runbook_nb._view import Card
@@ -186,7 +186,9 @@ def quoted(value: Any) -> str:
     """
     if value is None:
         return "nothing"
-    text = value if isinstance(value, str) else show(to_wire(value))
+    told = to_wire(value)
+    text = encode(told) if isinstance(told, dict | list) else told
+    text = text if isinstance(text, str) else show(text)
     return clip(visible(text), QUOTED) or "an empty text"
 
 
@@ -215,7 +217,7 @@ def same(found: Any, expected: Any) -> bool:
 
     Examples
     --------
-    >>> same({"a": 1}, {"a": True}), same([1, 2.0], (1, 2))
+    >>> same({"a": 1}, {"a": True}), same([1, 2], (1, 2))
     (False, True)
     """
     one, other = to_wire(found), to_wire(expected)

@@ -45,6 +45,16 @@ if TYPE_CHECKING:
 
 VERIFICATION_FORMAT: Final = "runbook_nb/verification/1"
 
+#: What reading an answer that follows no form may raise.
+MALFORMED: Final = (
+    RunbookError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
 _MAKERS: Final[tuple[Callable[[Ground, Claims], None], ...]] = (
     claim_counts,
     claim_rows,
@@ -213,14 +223,7 @@ def claims_about(ground: Ground) -> Sequence[Claim]:
     for maker in _MAKERS:
         try:
             maker(ground, claims)
-        except (
-            RunbookError,
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except MALFORMED as error:
             if ground.live:
                 raise
             part = maker.__name__.removeprefix("claim_")

@@ -7,6 +7,7 @@ What depends on settings is tried in the few ways it may have been set.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,11 +33,41 @@ from runbook_nb.share.shown import Block, Picture, blocks_of, card_in, style_of
 WALK: Final = "Walk"
 #: What an output and a page are drawn anew from.
 CARRIED: Final = "the answer carried beside it, drawn anew"
+FUNCTIONS: Final = "a rule is a function, whose content is not carried"
 PATH: Final = "the path that was taken is not carried"
+
+#: What is said of a picture.
+_NOTE: Final = re.compile(
+    r"( · )?(no picture: .*|too wide for .*|drawn (by|without|with) .*|numbered edges .*)$"
+)
 
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
 JSON_FORM: Final = "application/vnd.runbook-nb.envelope.v1+json"
+
+
+class Output(NamedTuple):
+    """An output of a notebook, or the page that stands for one.
+
+    Attributes
+    ----------
+    name : str
+        As ids of claims have it.
+    data : mapping
+        Its forms by MIME type.
+    place : tuple
+        Where it is in the file.
+    page : bool
+        Whether it is a page of its own.
+    export : bool
+        Whether it was written as a file to hand on.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    place: Place
+    page: bool = False
+    export: bool = False
 
 
 class Redrawn:
@@ -53,6 +84,12 @@ class Redrawn:
         self.envelope = _as_given(ground)
         self.flow = _flow_of(ground)
 
+    @property
+    def lacks_rules(self) -> bool:
+        """Whether the content of rules that judged is not carried."""
+        dossier = self.ground.dossier
+        return dossier is not None and len(dossier.rule_sets) < len(dossier.sources)
+
     def card(self) -> Card:
         """Give the card, its walk as it can be told again, under the settings in force."""
         card = envelope_card(self.envelope)
@@ -64,22 +101,31 @@ class Redrawn:
 
     def texts(self, found: str) -> Iterator[str]:
         """Yield the texts it may have been shown as, the likeliest first."""
-        lines = found.count("\n") + 1
-        for shown, listed in ((10, 50), (10, EXPORTED_ROWS), (lines, max(lines, 50)), (20, 50)):
-            with settings(max_text_rows=shown, max_table_rows=listed):
+        indented = sum(line.startswith("  ") for line in found.split("\n"))
+        tried = [(10, 50), (10, EXPORTED_ROWS), (20, 50)]
+        tried += [(max(indented - n, 1), listed) for n in (0, 1) for listed in (50, EXPORTED_ROWS)]
+        for shown, listed in dict.fromkeys(tried):
+            with settings(max_text_rows=shown, max_table_rows=max(shown, listed)):
                 yield render_text(self.card())
 
-    def pages(self, rows: int, *, page: bool, export: bool) -> Iterator[str]:
-        """Yield the HTML it may have been shown as, the likeliest first."""
-        tried: dict[int, None] = {}
-        for most in (EXPORTED_ROWS if export else 50, rows, 50, EXPORTED_ROWS):
-            if most > 0:
-                tried.setdefault(most)
-        for most in tried:
-            with settings(max_table_rows=most, layout="pure"):
-                write = _exported if export else envelope_payload
+    def pages(self, rows: int, output: Output, *, picture: bool) -> Iterator[str]:
+        """Yield the HTML it may have been shown as, the likeliest first.
+
+        Parameters
+        ----------
+        rows : int
+            Texts in the block of verdicts: its head, the rows shown, and perhaps a line below.
+        output : Output
+        picture : bool
+            Whether it shows one.
+        """
+        most = EXPORTED_ROWS if output.export else 50
+        tried = (most, rows - 2, rows - 3, 50, EXPORTED_ROWS)
+        write = _exported if output.export else envelope_payload
+        for many in dict.fromkeys(many for many in tried if many > 0):
+            with settings(max_table_rows=many, layout="pure" if picture else "none"):
                 card = replace(self.card(), payload=partial(write, self.envelope))
-                yield render_html(card, export=export, page=page)
+                yield render_html(card, export=output.export, page=output.page)
 
 
 def _exported(envelope: Envelope, most: int | None) -> dict[str, Any] | None:
@@ -122,30 +168,6 @@ def _flow_of(ground: Ground) -> Flow | None:
 
 
 # --- claims ---------------------------------------------------------------------------------------
-
-
-class Output(NamedTuple):
-    """An output of a notebook, or the page that stands for one.
-
-    Attributes
-    ----------
-    name : str
-        As ids of claims have it.
-    data : mapping
-        Its forms by MIME type.
-    place : tuple
-        Where it is in the file.
-    page : bool
-        Whether it is a page of its own.
-    export : bool
-        Whether it was written as a file to hand on.
-    """
-
-    name: str
-    data: Mapping[str, Any]
-    place: Place
-    page: bool = False
-    export: bool = False
 
 
 def claim_output(redrawn: Redrawn, output: Output, claims: Claims) -> None:
@@ -203,7 +225,8 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     blocks = blocks_of(card)
     rows = max((len(block.rows) for block in blocks if block.label == "Verdicts"), default=0)
     best: tuple[int, list[tuple[str, Any, Any]], Sequence[Block], str] | None = None
-    for drawn in redrawn.pages(rows - 2, page=output.page, export=output.export):
+    picture = any(block.pictures for block in blocks)
+    for drawn in redrawn.pages(rows, output, picture=picture):
         expected = blocks_of(card_in(drawn) or "")
         wrong = list(_differing(blocks, expected))
         if best is None or len(wrong) < best[0]:
@@ -216,6 +239,9 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     if not wrong:
         claims.settle(name, told, True, CARRIED, place)
     for label, found, wanted in wrong:
+        if label == "Rules" and redrawn.lacks_rules:
+            claims.unchecked(f"{name}.{label}", told, FUNCTIONS, place)
+            continue
         claims.settle(f"{name}.{label}", told, False, CARRIED, place, told=(found, wanted))
     _looks(card, drawn, blocks, expected, name, place, claims)
     _walk(redrawn, output, blocks, expected, claims)
@@ -306,12 +332,12 @@ def _walk(
 def _without_notes(
     found: Sequence[tuple[str, ...]], wanted: Sequence[tuple[str, ...]]
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Leave out what is said of the picture: that depends on what drew it."""
-    notes = ("no picture", "too wide", "drawn ", "numbered edges", "solid taken", "taken")
-    return (
-        [row for row in found if not row[0].startswith(notes)],
-        [row for row in wanted if not row[0].startswith(notes)],
+    """Leave out what is said of the picture: that depends on what drew it, or did not."""
+    told = (
+        [tuple(_NOTE.sub("", text) for text in row) for row in rows] for rows in (found, wanted)
     )
+    one, other = ([row for row in rows if any(row)] for rows in told)
+    return one, other
 
 
 def _picture(

@@ -19,9 +19,10 @@ from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.claims import Claims, Place
 from runbook_nb.runbook.grounds import Ground
-from runbook_nb.runbook.verify import Verification, claims_about
+from runbook_nb.runbook.verify import MALFORMED, Verification, claims_about
 from runbook_nb.share.hydrate import Found, envelope_of, found_in, outputs_in
 from runbook_nb.share.outputs import (
+    FUNCTIONS,
     HTML,
     TEXT,
     Output,
@@ -73,10 +74,10 @@ def verify_file(
     >>> with TemporaryDirectory() as folder:
     ...     file = envelope.to_notebook(f"{folder}/answer.ipynb")
     ...     before = verify_file(file)
-    ...     _ = file.write_text(file.read_text().replace("days 9 > 7", "days 8 > 7"))
+    ...     _ = file.write_text(file.read_text().replace("days 9 &gt; 7", "days 8 &gt; 7"))
     ...     after = verify_file(file)
     >>> before[0].ok, [claim.id for claim in after[0].contradicted]
-    (True, ['output[2].text/html.Verdicts', 'output[4]'])
+    (True, ['output[2].text/html.Verdicts', 'output[2].walk'])
     """
     path = Path(path)
     found = [one for one in found_in(path) if _is_answer(one)]
@@ -128,7 +129,12 @@ def _verified(path: Path, forms: Sequence[Found], more: Mapping[str, Any]) -> Ve
     claims.made += claims_about(ground)
     output = _output_of(path, first)
     if output is not None:
-        claim_output(Redrawn(ground), output, claims)
+        try:
+            claim_output(Redrawn(ground), output, claims)
+        except MALFORMED as error:
+            told, said = "it can be drawn anew", f"{type(error).__name__}: {error}"
+            basis = "the form of answers"
+            claims.settle(output.name, told, False, basis, output.place, told=(said, None))
     named = f"{envelope.tool} in {place}" if first.carrier != "file" else envelope.tool
     return Verification(named, claims.made)
 
@@ -235,11 +241,20 @@ def _explanation(
     if near is None:
         claims.unchecked(name, told, "no row of an answer here can be explained", place)
         return
+    if any(_lacks_rules(envelope) for envelope in envelopes):
+        claims.unchecked(name, told, FUNCTIONS, place)
+        return
     wanted = near[0].split("\n")
     lines = text.split("\n")
     pair = next(((a, b) for a, b in zip(lines, wanted, strict=False) if a != b), (text, near[0]))
     basis = "the rows of the answer, explained anew"
     claims.settle(name, told, False, basis, place, told=pair)
+
+
+def _lacks_rules(envelope: Envelope) -> bool:
+    if not envelope.carries_dossier:
+        return True
+    return len(envelope.dossier.rule_sets) < len(envelope.dossier.sources)
 
 
 def _shared_lines(one: str, other: str) -> int:
