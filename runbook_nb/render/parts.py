@@ -21,6 +21,7 @@ from runbook_nb._view import (
     Flow,
     FlowLine,
     Group,
+    Plot,
     Prose,
     Run,
     Section,
@@ -472,14 +473,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     branches = any(_is_badge(line.cells[0]) for line in flow.lines if line.cells)
     branches = branches and bool(getattr(drawing, "verdicts", True))
     summary = words(flow.summary)
-    picture = None
-    if drawing is not None and getattr(drawing, "uri", None):
-        picture = {
-            "uri": _data_uri(drawing.uri),
-            "alt": words(drawing.alt) or summary or "what ran",
-            "width": max(int(drawing.width), 1),
-            "height": max(int(drawing.height), 1),
-        }
+    picture = _picture(drawing, summary or "what ran")
     return {
         "picture": picture,
         "key": picture is not None and main and branches and not declared,
@@ -492,6 +486,31 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
         "open": main,
         "tree": list(grouped(_tree(shown))),
         "notes": [note for note in map(words, flow.notes) if note],
+    }
+
+
+def plot_parts(plot: Plot, drawing: Any) -> dict[str, Any]:
+    """Make counts over time ready: the picture, or the sentence in its place."""
+    summary = words(plot.summary)
+    picture = _picture(drawing, summary or "counts over time")
+    return {
+        "picture": picture,
+        "key": False,
+        "drawn": words(drawing.note) if picture else "",
+        "summary": "" if picture else summary,
+        "tree": [],
+        "notes": [],
+    }
+
+
+def _picture(drawing: Any, otherwise: str) -> dict[str, Any] | None:
+    if drawing is None or not getattr(drawing, "uri", None):
+        return None
+    return {
+        "uri": _data_uri(drawing.uri),
+        "alt": words(drawing.alt) or otherwise,
+        "width": max(int(drawing.width), 1),
+        "height": max(int(drawing.height), 1),
     }
 
 
