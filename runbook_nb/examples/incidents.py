@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -26,12 +25,12 @@ from runbook_nb.errors import DefinitionError
 from runbook_nb.examples.procedure import (
     SECONDS,
     answer_of,
+    chosen_rows,
     covered,
     given_rows,
     judged_runbook,
     object_schema,
     packaged_rules,
-    table_rows,
 )
 
 __all__ = [
@@ -118,8 +117,7 @@ def sample() -> list[dict[str, Any]]:
     >>> sample()[0]["information"]
     ['integrity loss']
     """
-    with resources.as_file(resources.files(__package__) / "incidents.csv") as path:
-        return incident_rows(table_rows(path, COLUMNS))
+    return chosen_rows(None, None, COLUMNS, incident_rows, "incident")[0]
 
 
 def incident_rows(rows: Any) -> list[dict[str, Any]]:
@@ -250,12 +248,7 @@ def incidents_tool(rows: Any = None, matrix: rb.RuleSet | None = None) -> rb.Too
         blocking=True,
     )
     def read_incidents(file: str | None = None) -> Any:
-        if rows is not None:
-            found, source = incident_rows(rows), "the incidents given"
-        elif file is not None:
-            found, source = incident_rows(table_rows(file, COLUMNS)), f"file {Path(file).name}"
-        else:
-            found, source = sample(), "an exercise"
+        found, source = chosen_rows(rows, file, COLUMNS, incident_rows, "incident")
         missing = rb.Item(
             f"the priority of {counted(len(found), 'incident')}: the matrix is undeclared",
             why="the guide names categories and fixes no combined score; what they add up to is "

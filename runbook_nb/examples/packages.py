@@ -103,7 +103,7 @@ def packages_tool(
         not_checked: list[Any] = []
         if rows is not None:
             found = [{"problem": ""} | row for row in given_rows(rows)]
-            source = "the packages given"
+            source = "the rows given"
         else:
             packages = dpkg.installed_packages(status)
             number = dpkg.read_release() if release is None else release

@@ -274,7 +274,7 @@ def test_a_file_is_read(tmp_path):
 
 
 def test_no_incident_is_no_all_clear():
-    with pytest.raises(RunbookError, match="nothing found for: incidents in the incidents given"):
+    with pytest.raises(RunbookError, match="nothing found for: incidents in the rows given"):
         shipped.run([])
 
 
