@@ -201,12 +201,10 @@ class Tool(Renderable):
         given = as_arguments(args, self.name)
         context = ToolContext() if ctx is None else ctx
         if self.blocking:
-            await loop_at_hand()
-            import asyncio
+            from runbook_nb.chart.threads import in_thread
 
-            result = await asyncio.to_thread(self.body, given, context)
-        else:
-            result = self.body(given, context)
+            return await in_thread(self.body, given, context)
+        result = self.body(given, context)
         if not is_awaitable(result):
             return result
         await loop_for(result)
