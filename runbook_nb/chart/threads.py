@@ -17,7 +17,6 @@ from runbook_nb._sync import loop_at_hand
 from runbook_nb.chart.endings import STRAY
 from runbook_nb.chart.scope import Scope
 
-
 #: Said of a function that was not waited for any longer.
 LEFT_RUNNING: Final = "still running when the run was stopped; its thread was left behind"
 

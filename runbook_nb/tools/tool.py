@@ -17,7 +17,7 @@ from typing import Any, Final, overload
 from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import asks_for_loop, is_awaitable, loop_at_hand, loop_for, run_sync
+from runbook_nb._sync import asks_for_loop, is_awaitable, loop_for, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
