@@ -201,6 +201,8 @@ class Tool(Renderable):
         given = as_arguments(args, self.name)
         context = ToolContext() if ctx is None else ctx
         if self.blocking:
+            # Not the loop's own pool: it is waited for, and a body that hangs would hold up the end
+            # of a run that has reached its limit.
             from runbook_nb.chart.threads import in_thread
 
             return await in_thread(self.body, given, context)

@@ -592,6 +592,43 @@ def test_an_absence_is_shown_as_one():
     assert "inventory" in bundle_for(gone, "inventory")[TEXT]
 
 
+def plain(give):
+    """Make a form of a tool that gives a plain value."""
+
+    @rb.tool(description="Gives it.")
+    def giving(token: str = ""):
+        return give(token)
+
+    return RunForm(rb.Toolbox([giving]), "giving")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([1, 2], "[1, 2]"),
+        ("<b>plain</b>", "<b>plain</b>"),
+        (rb.absent("jobs of acme", checked=[rb.Item("the list", why="empty")]), "jobs of acme"),
+        (0, "0"),
+    ],
+)
+def test_an_answer_that_has_no_view_is_in_the_static_view(value, said):
+    form = ran(plain(lambda token: value))
+    data, _ = form._repr_mimebundle_()
+    assert said in data[TEXT]
+    assert "<b>" not in data[HTML]
+
+
+def test_a_long_answer_is_cut_in_the_static_view():
+    form = ran(plain(lambda token: "x" * 100_000))
+    assert len(form._repr_mimebundle_()[0][HTML]) < 30_000
+
+
+def test_a_widget_as_an_answer_is_shown_below_and_displays_nothing_itself(monkeypatch):
+    monkeypatch.setattr("IPython.display.display", None)
+    inner = plain(lambda token: 1)
+    assert WIDGET in bundle_for(inner)
+
+
 def test_values_of_other_kinds_are_shown_as_what_they_are():
     assert bundle_for("a\x1b[0m")[TEXT] == "'a\\x1b[0m'"
     assert bundle_for(None) == {TEXT: "None"}
