@@ -368,7 +368,7 @@ def test_a_runbook_hides_what_it_asks_for_as_a_secret():
 def test_values_too_many_to_choose_from_are_typed_and_checked():
     names = [f"host-{n}" for n in range(20_000)]
     made = entries(["host"], host={"enum": names}, port={"enum": [*range(5000)]})
-    host, port = made.fields
+    host, _port = made.fields
     assert (host.kind, host.choices) == ("text", ())
     assert host.hint == "one of 20000: host-0, host-1, host-2, …"
     assert made.problems({"host": "host-7", "port": "70"}) == {}
