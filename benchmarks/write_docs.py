@@ -36,7 +36,7 @@ THEMES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("The record as a file, and a store of files", (17, 18, 28)),
     ("Start", (19, 20)),
     ("Waiting, and more than one process", (22, 23, 29)),
-    ("What is shown", (24, 25, 26, 27, 31)),
+    ("What is shown", (24, 25, 26, 27, 31, 32)),
     ("Against others", PEERS),
 )
 _ENVELOPE = "What an answer says of its run costs nearly the same at any N, which weighs most here."

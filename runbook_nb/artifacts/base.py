@@ -230,6 +230,10 @@ class Retention:
             return wanted
         return now + self.ttl_ms if wanted is None else min(wanted, now + self.ttl_ms)
 
+    def has_room(self, held: int, size: int, incoming: int) -> bool:
+        """Say whether one more payload of ``incoming`` bytes finds room as it is."""
+        return held < self.max_count and size + incoming <= self.max_bytes
+
     def sweep(self, tickets: Iterable[Ticket], incoming: int, now: int) -> tuple[Swept, ...]:
         """Say which rows leave for a payload of ``incoming`` bytes, in the order they leave.
 
@@ -265,14 +269,8 @@ class Retention:
             Bytes of the payload to be added.
         """
         tickets = iter(live)
-        while True:
-            reason: SweepReason
-            if held >= self.max_count:
-                reason = "max-count"
-            elif size + incoming > self.max_bytes:
-                reason = "max-bytes"
-            else:
-                return
+        while not self.has_room(held, size, incoming):
+            reason: SweepReason = "max-count" if held >= self.max_count else "max-bytes"
             ticket = next(tickets, None)
             if ticket is None:
                 return
@@ -397,7 +395,10 @@ class ShelfStore(ArtifactStore):
             return self.retention.sweep((row.ticket for row in shelf.rows()), incoming, now)
         expired = tuple(shelf.expired(now))
         held, size = shelf.held()
-        held, size = held - len(expired), size - sum(ticket.bytes for ticket in expired)
+        if expired:
+            held, size = held - len(expired), size - sum(ticket.bytes for ticket in expired)
+        elif self.retention.has_room(held, size, incoming):
+            return ()
         live = (ticket for ticket in shelf.oldest() if not ticket.expired(now))
         gone = (Swept.of(ticket, "ttl") for ticket in expired)
         return (*gone, *self.retention.leaving(live, held, size, incoming))

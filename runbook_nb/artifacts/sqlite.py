@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
@@ -131,6 +131,9 @@ class SqliteArtifacts(ShelfStore):
     >>> folder.cleanup()
     """
 
+    #: Whether a subclass has put a verb in the place of one here that never waits.
+    _may_wait: ClassVar[bool] = False
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -146,6 +149,12 @@ class SqliteArtifacts(ShelfStore):
         self._process = 0
         with self._lock:
             self._connected()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._may_wait = any(
+            getattr(cls, name) is not getattr(SqliteArtifacts, name) for name in _MAY_WAIT
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = self.retention
@@ -189,8 +198,7 @@ class SqliteArtifacts(ShelfStore):
 
     def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a verb here and now, unless a subclass has put another in its place."""
-        mine = all(getattr(type(self), n) is getattr(SqliteArtifacts, n) for n in _MAY_WAIT)
-        if not mine:
+        if self._may_wait:
             return super().settle(start)
         token = _in_place.set(True)
         try:
@@ -314,7 +322,10 @@ class _SqliteShelf:
     def find(self, ref: str) -> Row | None:
         if ref in self._coming:
             self._write()
-        return next(self._rows(_FIND, ref), None)
+        elif self._held == len(self._coming):  # nothing of the scope stands in the file
+            return None
+        found = self._ask(_FIND, (self._id, ref)).fetchone()
+        return None if found is None else _row(*found)
 
     def payload(self, ref: str) -> bytes:
         self._write()
@@ -408,10 +419,8 @@ class _SqliteShelf:
         return [row.ticket for row in rows]
 
     def _rows(self, question: str, *values: Any) -> Iterator[Row]:
-        if question is not _FIND:
-            self._write()
-        found = self._ask(question, (self._id, *values))
-        return (Row(read_ticket(ref, text), form_of(form)) for ref, form, text in found)
+        self._write()
+        return (_row(*found) for found in self._ask(question, (self._id, *values)))
 
     def settle(self) -> None:
         """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
@@ -560,6 +569,10 @@ def _nothing() -> None:
 def _named(scope: ArtifactScope) -> tuple[str, str, str]:
     # No part of a scope is ever blank, so nothing can stand for one that is not there.
     return scope.conversation_id, scope.tenant or "", scope.principal or ""
+
+
+def _row(ref: str, form: Any, text: str) -> Row:
+    return Row(read_ticket(ref, text), form_of(form))
 
 
 def _key(ticket: Ticket) -> bytes:
