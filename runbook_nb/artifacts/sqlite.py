@@ -8,15 +8,13 @@ is pickled, and a file that is no such database, or another's, is refused and le
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
@@ -24,10 +22,15 @@ from runbook_nb.artifacts.base import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_COUNT,
     Row,
-    ShelfStore,
-    drive,
     now_ms,
     scope_of,
+)
+from runbook_nb.artifacts.durable import (
+    BUSY_SECONDS,
+    DurableStore,
+    not_a_store,
+    path_of,
+    unavailable,
 )
 from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
 from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
@@ -39,13 +42,9 @@ from runbook_nb.settings import Options, settings
 if TYPE_CHECKING:
     import sqlite3
 
-T = TypeVar("T")
-
 #: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
 APPLICATION: Final = 0x72626E41
-VERSION: Final = 1
-#: How long a verb waits for another process that is writing.
-BUSY_SECONDS: Final = 30.0
+VERSION: Final = 2
 #: Pages that the log beside the file may hold before they are moved into it, which is what waits
 #: for the disk.
 LOGGED: Final = 4096
@@ -59,10 +58,11 @@ _SCHEMA: Final = (
     "principal TEXT NOT NULL, uses INTEGER NOT NULL, held INTEGER NOT NULL, "
     "bytes INTEGER NOT NULL)",
     "CREATE UNIQUE INDEX scope_named ON scope (conversation, tenant, principal)",
-    "CREATE TABLE artifact (scope INTEGER NOT NULL, ref TEXT NOT NULL, used INTEGER NOT NULL, "
-    "created INTEGER NOT NULL, expires INTEGER, kind TEXT NOT NULL, bytes INTEGER NOT NULL, "
-    "form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL, PRIMARY KEY (scope, ref)) "
-    "WITHOUT ROWID",
+    # In the order of filing: a row among others by its reference would touch a page of its own.
+    "CREATE TABLE artifact (id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, ref TEXT NOT NULL, "
+    "used INTEGER NOT NULL, created INTEGER NOT NULL, expires INTEGER, kind TEXT NOT NULL, "
+    "bytes INTEGER NOT NULL, form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX artifact_ref ON artifact (scope, ref)",
     "CREATE INDEX artifact_used ON artifact (scope, used)",
     "CREATE INDEX artifact_newest ON artifact (scope, created DESC, ref)",
     "CREATE INDEX artifact_expires ON artifact (scope, expires) WHERE expires IS NOT NULL",
@@ -86,13 +86,11 @@ _TOTALS: Final = (
     "SELECT kind, count(*), sum(artifact.bytes) FROM artifact JOIN scope "
     "ON scope.id = artifact.scope WHERE (expires IS NULL OR expires > ?)"
 )
+_INSERT: Final = "INSERT INTO artifact VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LARGEST: Final = 2**63 - 1
 
-#: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
-_in_place: ContextVar[bool] = ContextVar("in_place", default=False)
 
-
-class SqliteArtifacts(ShelfStore):
+class SqliteArtifacts(DurableStore, plain=True):
     """Keeps artifacts in a file, each scope within a budget of bytes and rows.
 
     Several threads and processes may use one file at once, each through a store of its own. What
@@ -131,8 +129,7 @@ class SqliteArtifacts(ShelfStore):
     >>> folder.cleanup()
     """
 
-    #: Whether a subclass has put a verb in the place of one here that never waits.
-    _may_wait: ClassVar[bool] = False
+    _may_wait: ClassVar = (*DurableStore._may_wait, "put_many")
 
     def __init__(
         self,
@@ -142,19 +139,12 @@ class SqliteArtifacts(ShelfStore):
         ttl_ms: int | None = None,
     ) -> None:
         super().__init__(max_bytes, max_count, ttl_ms)
-        self.path = _path(path)
-        self._lock = threading.Lock()
+        self.path = path_of(path)
         self._connection: sqlite3.Connection | None = None
         self._closing: Callable[[], object] = _nothing
         self._process = 0
         with self._lock:
             self._connected()
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        cls._may_wait = any(
-            getattr(cls, name) is not getattr(SqliteArtifacts, name) for name in _MAY_WAIT
-        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = self.retention
@@ -165,12 +155,6 @@ class SqliteArtifacts(ShelfStore):
         with self._lock:
             self._closing()
             self._connection, self._closing = None, _nothing
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     async def put_many(
         self, scope: ArtifactScope, artifacts: Iterable[Any]
@@ -192,19 +176,6 @@ class SqliteArtifacts(ShelfStore):
     ) -> tuple[PutResult, ...]:
         """Do what `put_many` does, from code that cannot await."""
         return self.settle(lambda: self.put_many(scope, artifacts))
-
-    async def _work(self, act: Callable[[], T]) -> T:
-        return act() if _in_place.get() else await super()._work(act)
-
-    def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a verb here and now, unless a subclass has put another in its place."""
-        if self._may_wait:
-            return super().settle(start)
-        token = _in_place.set(True)
-        try:
-            return drive(start)
-        finally:
-            _in_place.reset(token)
 
     def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
         now = now_ms(options)
@@ -381,7 +352,7 @@ class _SqliteShelf:
         if self._coming:
             coming = [self._coming[ref] for ref in sorted(self._coming)]
             self._coming.clear()
-            self._ask_each("INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", coming)
+            self._ask_each(_INSERT, coming)
 
     def remove(self, ref: str) -> None:
         self._write()
@@ -437,29 +408,6 @@ class _SqliteShelf:
 
 
 # -- the file ------------------------------------------------------------------------------------
-
-
-def _path(path: Any) -> Path:
-    try:
-        read = Path(path)
-    except TypeError:
-        read = None
-    if read is None or str(path) == ":memory:" or not read.name or not _can_name(read):
-        raise ArtifactError(
-            f"a store cannot be kept in {path!r:.80}",
-            code="store_unavailable",
-            where="path",
-            fix="give the path of a file; InMemoryArtifacts() is the store without one",
-        )
-    return read.absolute()
-
-
-def _can_name(path: Path) -> bool:
-    """Say whether a path can name a file: one of a NUL or a lone surrogate cannot."""
-    try:
-        return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -535,23 +483,11 @@ def _told(path: Path) -> Iterator[None]:
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
             raise _not_a_store(path, visible(str(error))) from error
         busy = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-        raise ArtifactError(
-            f"the store {visible(path.name)!r} cannot be used: {visible(str(error))}",
-            code="store_busy" if busy else "store_unavailable",
-            where=str(path),
-            fix="try again, or see which process keeps it locked"
-            if busy
-            else "see that the folder is there, may be written to and has room",
-        ) from error
+        raise unavailable(path.name, str(path), str(error), busy=busy) from error
 
 
 def _not_a_store(path: Path, why: str) -> ArtifactError:
-    return ArtifactError(
-        f"{visible(path.name)!r} is no store of artifacts: {why}",
-        code="not_a_store",
-        where=str(path),
-        fix="give the path of a store, or of a file that is not there yet",
-    )
+    return not_a_store(path.name, str(path), why)
 
 
 def _close_in(process: int, database: sqlite3.Connection) -> None:
@@ -577,7 +513,3 @@ def _row(ref: str, form: Any, text: str) -> Row:
 
 def _key(ticket: Ticket) -> bytes:
     return bytes.fromhex((ticket.digest or "").partition(":")[2])
-
-
-#: What a subclass may replace by something that waits.
-_MAY_WAIT: Final = ("put", "head", "get", "delete", "list", "put_many", "_work")
