@@ -52,6 +52,7 @@ DEFAULT_MAX_COUNT: Final = 256
 #: Tickets on a page of ``list``.
 DEFAULT_PAGE: Final = 50
 
+_MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CURSOR: Final = re.compile(r"(-?[0-9]{1,18}):(art_[A-Za-z0-9]+)")
 #: How often a reference already in use is drawn again before the source of ids is blamed.
@@ -387,6 +388,8 @@ class ShelfStore(ArtifactStore):
 
     def _count_dropped(self, *results: PutResult) -> None:
         # After the shelf is closed: what a transaction takes back was never let go.
+        if not any(result.swept for result in results):
+            return
         with self._counting:
             self._dropped += sum(gone.reason != "ttl" for r in results for gone in r.swept)
 
@@ -537,4 +540,4 @@ def scope_of(scope: Any) -> ArtifactScope:
 
 def now_ms(options: Options) -> int:
     """Give the present moment in whole milliseconds since the epoch."""
-    return (options.clock() - _EPOCH) // timedelta(milliseconds=1)
+    return (options.clock() - _EPOCH) // _MILLISECOND

@@ -6,6 +6,7 @@ Reading trusts neither: what is not what was filed is refused.
 from __future__ import annotations
 
 import json
+import threading
 import zlib
 from typing import Any, Final
 
@@ -98,9 +99,26 @@ def pack(payload: bytes) -> tuple[int, bytes]:
     return _DEFLATED, _deflated(payload)
 
 
-def _deflated(payload: bytes) -> bytes:
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _BARE)
-    return packer.compress(payload) + packer.flush()
+class _Packer(threading.local):
+    """Compresses one payload after another, in each thread with what it keeps for that.
+
+    What it keeps is a quarter of a megabyte, which the system has to clear for each that is new.
+    """
+
+    def __init__(self) -> None:
+        self._kept: Any = None
+
+    def deflated(self, payload: bytes) -> bytes:
+        packer, self._kept = self._kept, None
+        if packer is None:
+            packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _BARE)
+        # A full flush ends what may be referred to: what comes out is read by itself.
+        packed: bytes = packer.compress(payload) + packer.flush(zlib.Z_FULL_FLUSH)
+        self._kept = packer  # unless it failed half-way
+        return packed
+
+
+_deflated: Final = _Packer().deflated
 
 
 def unpack(size: int, packing: int | None, body: Any) -> bytes:

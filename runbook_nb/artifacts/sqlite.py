@@ -56,9 +56,9 @@ CHUNK: Final = 64
 _SCHEMA: Final = (
     "CREATE TABLE scope (id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, tenant TEXT NOT NULL, "
     "principal TEXT NOT NULL, uses INTEGER NOT NULL, held INTEGER NOT NULL, "
-    "bytes INTEGER NOT NULL)",
+    "bytes INTEGER NOT NULL, expiring INTEGER NOT NULL)",
     "CREATE UNIQUE INDEX scope_named ON scope (conversation, tenant, principal)",
-    # In the order of filing: a row among others by its reference would touch a page of its own.
+    # One behind the other: among others by its reference each would touch a page of its own.
     "CREATE TABLE artifact (id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, ref TEXT NOT NULL, "
     "used INTEGER NOT NULL, created INTEGER NOT NULL, expires INTEGER, kind TEXT NOT NULL, "
     "bytes INTEGER NOT NULL, form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL)",
@@ -274,7 +274,7 @@ class _SqliteShelf:
         self._scope = scope
         self.packed: tuple[int, bytes] | None = None
         found = self._ask(
-            "SELECT id, uses, held, bytes FROM scope "
+            "SELECT id, uses, held, bytes, expiring FROM scope "
             "WHERE conversation = ? AND tenant = ? AND principal = ?",
             _named(scope),
         ).fetchone()
@@ -282,7 +282,8 @@ class _SqliteShelf:
         self._uses: int
         self._held: int
         self._bytes: int
-        self._id, self._uses, self._held, self._bytes = found or (None, 0, 0, 0)
+        self._expiring: int
+        self._id, self._uses, self._held, self._bytes, self._expiring = found or (None, 0, 0, 0, 0)
         self._changed = False
         #: When it was last asked who had expired; in a verb they leave as soon as they are known.
         self._swept_at: int | None = None
@@ -319,8 +320,8 @@ class _SqliteShelf:
         self.packed = None
         if self._id is None:
             made = self._ask(
-                "INSERT INTO scope (conversation, tenant, principal, uses, held, bytes) "
-                "VALUES (?, ?, ?, 0, 0, 0)",
+                "INSERT INTO scope (conversation, tenant, principal, uses, held, bytes, expiring) "
+                "VALUES (?, ?, ?, 0, 0, 0, 0)",
                 _named(self._scope),
             )
             self._id = made.lastrowid
@@ -328,6 +329,7 @@ class _SqliteShelf:
         expires = None if ticket.expires_at is None else min(ticket.expires_at, _LARGEST)
         self._uses, self._changed = self._uses + 1, True
         self._held, self._bytes = self._held + 1, self._bytes + ticket.bytes
+        self._expiring += expires is not None
         key = _key(ticket)
         made = self._ask(
             "INSERT INTO payload (digest, holders, packing, body) VALUES (?, 1, ?, ?) "
@@ -345,7 +347,7 @@ class _SqliteShelf:
         )
 
     def _write(self) -> None:
-        """Write the rows that are coming, in the order in which they stand in the file.
+        """Write the rows that are coming, in the order of their references, as indexes have them.
 
         Between payloads they would fall on pages that left memory meanwhile.
         """
@@ -356,16 +358,18 @@ class _SqliteShelf:
 
     def remove(self, ref: str) -> None:
         self._write()
-        size, held_as = self._ask(
-            "DELETE FROM artifact WHERE scope = ? AND ref = ? RETURNING bytes, payload",
+        size, held_as, expires = self._ask(
+            "DELETE FROM artifact WHERE scope = ? AND ref = ? RETURNING bytes, payload, expires",
             (self._id, ref),
         ).fetchone()
         self._held, self._bytes, self._changed = self._held - 1, self._bytes - size, True
+        self._expiring -= expires is not None
         self._ask("UPDATE payload SET holders = holders - 1 WHERE id = ?", (held_as,))
         self._ask("DELETE FROM payload WHERE id = ? AND holders < 1", (held_as,))
 
     def expired(self, now: int) -> Iterable[Ticket]:
-        if self._swept_at == now:  # they were told of, and what came since has yet to expire
+        # Once they were told of, what came since has yet to expire.
+        if not self._expiring or self._swept_at == now:
             return ()
         self._swept_at = now
         self._write()
@@ -400,8 +404,8 @@ class _SqliteShelf:
             return
         if self._held:
             self._ask(
-                "UPDATE scope SET uses = ?, held = ?, bytes = ? WHERE id = ?",
-                (self._uses, self._held, self._bytes, self._id),
+                "UPDATE scope SET uses = ?, held = ?, bytes = ?, expiring = ? WHERE id = ?",
+                (self._uses, self._held, self._bytes, self._expiring, self._id),
             )
         else:
             self._ask("DELETE FROM scope WHERE id = ?", (self._id,))
