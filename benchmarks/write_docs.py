@@ -52,8 +52,9 @@ STOPS = {
     20: "Nearly all of it is loading the package's modules and declaring their classes.",
     21: _ENVELOPE,
     28: (
-        "Digests and packing take most of it, on both cores; what cannot be packed still gets a "
-        "digest and a ticket, which the reference does without."
+        "Digests and packing take most of what is packed, on both cores. Filed one by one, each is "
+        "a transaction of ten pages, on one core; what cannot be packed still gets a digest and a "
+        "ticket, which the reference does without."
     ),
     29: "Scheduler, caller and both workers share two cores.",
 }

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -50,8 +48,8 @@ VERSION: Final = 2
 LOGGED: Final = 4096
 #: Kibibytes of pages that a transaction keeps in memory: what is larger is written twice.
 CACHE: Final = 16 * 1024
-#: Artifacts that one thread reads and compresses before those of all threads are written.
-CHUNK: Final = 64
+#: Artifacts that all threads read and compress before one writes them.
+CHUNK: Final = 128
 
 _SCHEMA: Final = (
     "CREATE TABLE scope (id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, tenant TEXT NOT NULL, "
@@ -64,7 +62,8 @@ _SCHEMA: Final = (
     "bytes INTEGER NOT NULL, form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL)",
     "CREATE UNIQUE INDEX artifact_ref ON artifact (scope, ref)",
     "CREATE INDEX artifact_used ON artifact (scope, used)",
-    "CREATE INDEX artifact_newest ON artifact (scope, created DESC, ref)",
+    # Read from its end, so that what comes goes to the end of it too.
+    "CREATE INDEX artifact_newest ON artifact (scope, created, ref DESC)",
     "CREATE INDEX artifact_expires ON artifact (scope, expires) WHERE expires IS NOT NULL",
     "CREATE TABLE payload (id INTEGER PRIMARY KEY, digest BLOB NOT NULL, holders INTEGER NOT NULL, "
     "packing INTEGER NOT NULL, body BLOB NOT NULL)",
@@ -95,7 +94,8 @@ class SqliteArtifacts(DurableStore, plain=True):
 
     Several threads and processes may use one file at once, each through a store of its own. What
     a verb has acknowledged survives the end of the process, however it ends; only a crash of the
-    machine may take the last verbs with it, never a part of one. A store travels to another
+    machine, or a loss of its power, may take the last verbs with it, never a part of one: what was
+    moved from the log into the file, which `close` does, is on the disk. A store travels to another
     process as its path and its budget.
 
     Parameters
@@ -179,7 +179,7 @@ class SqliteArtifacts(DurableStore, plain=True):
 
     def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
         now = now_ms(options)
-        ready = self._ready(artifact, now)  # compressed while nobody has to wait
+        (ready,) = _compressed([self._parcel(artifact, now)])  # while nobody has to wait
         with self._open(scope) as shelf:
             result = self._add(shelf, ready, options, now)
         self._count_dropped(result)
@@ -193,22 +193,18 @@ class SqliteArtifacts(DurableStore, plain=True):
         now, workers = now_ms(options), os.cpu_count() or 1
         results: list[PutResult] = []
 
-        def read(some: tuple[Any, ...]) -> list[_Ready]:
-            return [self._ready(artifact, now) for artifact in some]
-
+        # Compressed by all, then written by one: those that compress need the interpreter so often
+        # that whoever does more than that beside them waits longer for it than for what they do.
         with ThreadPoolExecutor(workers, "artifacts") as pool, self._open(scope) as shelf:
-            parts = (artifacts[at : at + CHUNK] for at in range(0, len(artifacts), CHUNK))
-            ahead = deque(pool.submit(read, part) for part in islice(parts, workers + 1))
-            while ahead:  # written while the next ones are compressed
-                read_part = ahead.popleft().result()
-                ahead.extend(pool.submit(read, part) for part in islice(parts, 1))
-                results += [self._add(shelf, ready, options, now) for ready in read_part]
+            for start in range(0, len(artifacts), CHUNK):
+                some = [self._parcel(one, now) for one in artifacts[start : start + CHUNK]]
+                share = -(-len(some) // workers)
+                mine, *parts = (some[at : at + share] for at in range(0, len(some), share))
+                others = [pool.submit(_compressed, part) for part in parts]
+                for done in (_compressed(mine), *(other.result() for other in others)):
+                    results += [self._add(shelf, ready, options, now) for ready in done]
         self._count_dropped(*results)
         return tuple(results)
-
-    def _ready(self, artifact: Any, now: int) -> _Ready:
-        parcel = self._parcel(artifact, now)
-        return _Ready(parcel, digest_of(parcel.payload), pack(parcel.payload))
 
     def _add(self, shelf: _SqliteShelf, ready: _Ready, options: Options, now: int) -> PutResult:
         shelf.packed = ready.packed
@@ -261,6 +257,10 @@ class _Ready:
 
     def __init__(self, parcel: Parcel, digest: str, packed: tuple[int, bytes]) -> None:
         self.parcel, self.digest, self.packed = parcel, digest, packed
+
+
+def _compressed(parcels: Iterable[Parcel]) -> list[_Ready]:
+    return [_Ready(one, digest_of(one.payload), pack(one.payload)) for one in parcels]
 
 
 class _SqliteShelf:
