@@ -38,6 +38,7 @@ from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
+from runbook_nb.testing.stores import StoreClaim, StoreReport
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
 from runbook_nb.widgets.form import RunForm
@@ -207,6 +208,12 @@ def remote(word: str) -> Any:
     return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
 
 
+def store_report(word: str) -> Any:
+    outcomes = ("held", "broken", "unchecked")
+    claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
+    return StoreReport(store=word, claims=tuple(claims))
+
+
 def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
 
@@ -268,6 +275,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.FileArtifacts: files,
     rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
+    StoreReport: store_report,
     rb.Structure: lambda word: run(word).structure,
     rb.Tool: tool,
     rb.Toolbox: lambda word: rb.Toolbox([tool(word)]),

@@ -223,6 +223,40 @@ class TestExecuting:
         assert there != loop
         assert inline == loop
 
+    def test_a_blocking_body_that_hangs_is_not_waited_for(self):
+        """It is left behind in its thread; the call ends as soon as it is told to."""
+        entered, released, left = threading.Event(), threading.Event(), threading.Event()
+
+        @tool(blocking=True)
+        def hangs() -> None:
+            "d"
+            entered.set()
+            released.wait(60)
+            left.set()
+
+        async def main():
+            task = asyncio.ensure_future(hangs.execute())
+            while not entered.is_set():
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        try:
+            asyncio.run(main())
+            assert not left.is_set()
+        finally:
+            released.set()
+
+    def test_what_a_blocking_body_raises_is_raised(self):
+        @tool(blocking=True)
+        def fails() -> None:
+            "d"
+            raise LookupError("no such region")
+
+        with pytest.raises(LookupError, match="no such region"):
+            fails.execute_sync()
+
     def test_execute_sync_works_inside_a_running_loop(self):
         async def main():
             return ages.execute_sync({"cluster": "a"})
