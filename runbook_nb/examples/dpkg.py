@@ -297,7 +297,9 @@ def support_rows(
                 row |= {"last_version": end.last_version, "ends": end.ends}
                 if row["version"] and end.last_version and not row["problem"]:
                     row["past_last_version"] = later(row["version"], end.last_version)
-            told = end or limits
-            row["reason"] = told.reason if told else None
+                words = "ended" if row["support_ended"] else "ends"
+                row["reason"] = f"{words} on {end.ends}: {end.reason}".removesuffix(": ")
+            elif limits is not None:
+                row["reason"] = limits.reason
         rows.append(row)
     return rows

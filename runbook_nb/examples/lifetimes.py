@@ -47,7 +47,7 @@ SOURCE: Final = "certificate_terms"
 RANK: Final = ("expired", "critical", "too-long", "warning", "declined", "within-limits")
 
 #: What is shown beside the verdict.
-SHOWN: Final = ("hours_left", "issued", "expires", "lifetime_days", "authority")
+SHOWN: Final = ("hours_left", "lifetime_days", "issued")
 
 _AS_OF: Final[Mapping[str, Any]] = {
     "type": "string",

@@ -50,7 +50,7 @@ RANK: Final = (
 )
 
 #: What is shown beside the verdict.
-SHOWN: Final = ("version", "source", "release_support", "ends", "reason")
+SHOWN: Final = ("version", "source", "reason")
 
 _INPUTS: Final[Mapping[str, Any]] = {"as_of": AS_OF}
 
