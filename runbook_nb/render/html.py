@@ -172,7 +172,7 @@ def _part(part: Part, labelled: bool, *, main: bool, pictures: bool) -> Html:
         drawing = _drawing(part) if pictures else None
         return blocks.flow(parts.flow_parts(part, drawing, main=main))
     if isinstance(part, Plot):
-        return blocks.flow(parts.plot_parts(part, _plotted(part) if pictures else None))
+        return _plot(part, pictures=pictures)
     assert isinstance(part, Prose)  # noqa: S101 - the parts of a view are these five
     return blocks.prose(parts.prose_parts(part))
 
@@ -188,10 +188,10 @@ def _drawing(flow: Flow) -> Any:
     return draw(flow)
 
 
-def _plotted(plot: Plot) -> Any:
-    from runbook_nb.render.plot import draw_plot
+def _plot(plot: Plot, *, pictures: bool) -> Html:
+    from runbook_nb.render.plot import draw_plot, plot_parts
 
-    return draw_plot(plot)
+    return blocks.flow(plot_parts(plot, draw_plot(plot) if pictures else None))
 
 
 def _embedded(card: Card, *, whole: bool = False) -> tuple[Html, list[str]]:

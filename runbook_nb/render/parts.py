@@ -21,7 +21,6 @@ from runbook_nb._view import (
     Flow,
     FlowLine,
     Group,
-    Plot,
     Prose,
     Run,
     Section,
@@ -473,7 +472,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     branches = any(_is_badge(line.cells[0]) for line in flow.lines if line.cells)
     branches = branches and bool(getattr(drawing, "verdicts", True))
     summary = words(flow.summary)
-    picture = _picture(drawing, summary or "what ran")
+    picture = picture_parts(drawing, summary or "what ran")
     return {
         "picture": picture,
         "key": picture is not None and main and branches and not declared,
@@ -489,21 +488,8 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     }
 
 
-def plot_parts(plot: Plot, drawing: Any) -> dict[str, Any]:
-    """Make counts over time ready: the picture, or the sentence in its place."""
-    summary = words(plot.summary)
-    picture = _picture(drawing, summary or "counts over time")
-    return {
-        "picture": picture,
-        "key": False,
-        "drawn": words(drawing.note) if picture else "",
-        "summary": "" if picture else summary,
-        "tree": [],
-        "notes": [],
-    }
-
-
-def _picture(drawing: Any, otherwise: str) -> dict[str, Any] | None:
+def picture_parts(drawing: Any, otherwise: str) -> dict[str, Any] | None:
+    """Make a picture ready, if there is one, with its sentence or another."""
     if drawing is None or not getattr(drawing, "uri", None):
         return None
     return {

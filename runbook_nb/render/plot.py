@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Plot, Series
+from runbook_nb.render.cells import words
 from runbook_nb.render.paint import painted
+from runbook_nb.render.parts import picture_parts
 from runbook_nb.render.svg import COLUMN, Drawing, picture
 from runbook_nb.render.theme import TEXT_LIGHT
 from runbook_nb.settings import settings
@@ -74,6 +76,20 @@ def draw_plot(plot: Plot) -> Drawing:
         f"{body}</svg>"
     )
     return picture(svg, alt, COLUMN, HEIGHT, "; ".join(map(visible, notes)))
+
+
+def plot_parts(plot: Plot, drawing: Drawing | None) -> dict[str, Any]:
+    """Make counts over time ready: the picture, or the sentence in its place."""
+    summary = words(plot.summary)
+    made = picture_parts(drawing, summary or "counts over time")
+    return {
+        "picture": made,
+        "key": False,
+        "drawn": words(drawing.note) if drawing and made else "",
+        "summary": "" if made else summary,
+        "tree": [],
+        "notes": [],
+    }
 
 
 def _body(
