@@ -42,12 +42,15 @@ class Form:
         The statements that make its tables, as the file has them too.
     what : str
         What it is, in words.
+    page : int
+        Bytes that are read and written at once in a file that is made anew.
     """
 
     application: int
     version: int
     schema: tuple[str, ...]
     what: str
+    page: int = 4096
 
 
 class Database:
@@ -131,6 +134,7 @@ def _connect(path: Path, form: Form) -> sqlite3.Connection:
 def _prepare(database: sqlite3.Connection, path: Path, form: Form) -> None:
     """Make the tables of a new file; refuse a file that has others, before anything is written."""
     if _is_empty(database):
+        database.execute(f"PRAGMA page_size = {form.page}")
         _write_ahead(database)
         database.execute("BEGIN IMMEDIATE")
         if _is_empty(database):  # unless another process was quicker
