@@ -202,7 +202,7 @@ def test_a_verb_on_its_own_writes_few_pages_however_much_is_held(path, monkeypat
             for one in more:
                 store.put_sync(HERE, one)
 
-        assert pages_of(path, one_by_one) <= 9.5 * len(more)
+        assert pages_of(path, one_by_one) <= 8.5 * len(more)
 
 
 def test_payloads_lie_in_pages_of_eight_kilobytes(path):
