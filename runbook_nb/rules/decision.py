@@ -95,6 +95,8 @@ class _Judged(Renderable, Immutable):
     @property
     def actuals(self) -> tuple[Any, ...]:
         """The value each of the `conditions` was judged on."""
+        if self.hide is None and not self.path.rules.hidden:  # no condition need be made for it
+            return tuple(shown(v) for v in self._values if v.__class__ is not FunctionRecord)
         return tuple(condition.actual for condition in self.conditions)
 
     def conditions_of(self, tried: Tried) -> tuple[Condition, ...]:
