@@ -95,6 +95,31 @@ def test_the_envelope_of_columns_costs_the_same_for_however_many_subjects(bench,
     assert whole(4 * N) - whole(N) <= N // 100
 
 
+def aged(version, limit, shift):
+    rules = [
+        rb.Rule({"days": {"gt": limit}}, "old"),
+        rb.Rule({"tier": {"eq": 1}, "days": {"gt": 5}}, "mid"),
+        rb.Rule({"days": {"lt": limit - 19}}, "new"),
+    ]
+    found = rb.RuleSet("age", version, rules, "fresh")
+    hosts = [{"host": f"h{n}", "days": (7 * n + shift) % 30, "tier": n % 3} for n in range(N)]
+    return rb.triage(hosts, found, subject="host", source="hosts")
+
+
+def test_a_subject_of_a_copy_is_written_in_few_calls(bench):
+    answer = aged("v1", 20, 0)
+    assert calls(bench, lambda: answer.to_json(dossier=True)) / N <= 125
+
+
+def test_two_runs_are_compared_in_few_calls_for_each_subject(bench):
+    before, after = aged("v1", 20, 0), aged("v2", 22, 4)
+    comparison = before.compare(after)
+    assert comparison.changed > N // 4
+    assert calls(bench, lambda: str(before.compare(after).counts())) / N <= 3
+    assert calls(bench, lambda: before.compare(after).groups) / N <= 12
+    assert calls(bench, comparison.to_dict) / comparison.changed <= 220
+
+
 def test_a_large_frame_is_counted_once(bench, monkeypatch):
     """What is told of all branches comes from one count per kind, however often it is told."""
     from runbook_nb.record.judged import JudgedFan
