@@ -219,13 +219,13 @@ def test_a_walk_is_written_and_read_back_in_whole_columns(bench, kind):
     assert len(zlib.decompress(files[large])) / (4 * N) <= 40
 
 
-def test_filing_many_artifacts_asks_the_file_three_things_for_each(tmp_path):
+def test_filing_many_artifacts_asks_the_file_two_things_for_each(tmp_path):
     asked = []
     artifacts = [{"kind": "k", "mediaType": "text/plain", "data": str(n)} for n in range(200)]
     with rb.SqliteArtifacts(tmp_path / "many.sqlite") as store:
         store._database.connection.set_trace_callback(asked.append)
         store.put_many_sync(ArtifactScope("c"), artifacts)
-    assert len(asked) <= 3 * len(artifacts) + 10
+    assert len(asked) <= 2 * len(artifacts) + 10
     assert sum(said.startswith(("BEGIN", "COMMIT")) for said in asked) == 2
 
 
@@ -237,7 +237,7 @@ def test_filing_one_artifact_is_one_transaction_of_few_questions(tmp_path):
             store.put_sync(
                 ArtifactScope("c"), {"kind": "k", "mediaType": "text/plain", "data": str(n)}
             )
-    assert len(asked) <= 8
+    assert len(asked) <= 7
     assert sum(said.startswith("COMMIT") for said in asked) == 1
 
 
