@@ -50,11 +50,15 @@ class DurableStore(ShelfStore):
     _may_wait: ClassVar[tuple[str, ...]] = ("put", "head", "get", "delete", "list", "_work")
     #: The nearest class above whose verbs are known not to await anything.
     _plain: ClassVar[type[DurableStore]]
+    #: Whether one of them was put in the place of another here.
+    _waits: ClassVar[bool]
 
     def __init_subclass__(cls, *, plain: bool = False, **more: Any) -> None:
         super().__init_subclass__(**more)
         if plain:
             cls._plain = cls
+        own = getattr(cls, "_plain", cls)
+        cls._waits = any(getattr(cls, n) is not getattr(own, n) for n in cls._may_wait)
 
     def __init__(self, max_bytes: int, max_count: int, ttl_ms: int | None) -> None:
         super().__init__(max_bytes, max_count, ttl_ms)
@@ -75,7 +79,7 @@ class DurableStore(ShelfStore):
 
     def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a verb here and now, unless a subclass has put another in its place."""
-        if any(getattr(type(self), n) is not getattr(self._plain, n) for n in self._may_wait):
+        if self._waits:
             return super().settle(start)
         token = _in_place.set(True)
         try:

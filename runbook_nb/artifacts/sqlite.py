@@ -57,7 +57,13 @@ _SCHEMA: Final = (
     "CREATE UNIQUE INDEX payload_digest ON payload (digest)",
 )
 #: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
-FORM: Final = Form(application=0x72626E41, version=2, schema=_SCHEMA, what=ARTIFACTS)
+FORM: Final = Form(
+    application=0x72626E41,
+    version=2,
+    schema=_SCHEMA,
+    what=ARTIFACTS,
+    page=8192,  # payloads take fewer of them, and a verb on its own hardly more in bytes
+)
 _ROW: Final = "SELECT ref, form, ticket FROM artifact WHERE scope = ?"
 _FIND: Final = f"{_ROW} AND ref = ?"
 _BY_USE: Final = f"{_ROW} ORDER BY used"
