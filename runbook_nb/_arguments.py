@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from runbook_nb._json import WireReport, to_wire
-from runbook_nb._text import clip, counted, did_you_mean, listed, summarize, visible
+from runbook_nb._text import clip, counted, did_you_mean, listed, meant, summarize, visible
 from runbook_nb.errors import Problem
 
 #: Levels of nesting that are followed; deeper values are refused rather than left unjudged.
@@ -96,6 +96,31 @@ def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
             elif word not in _CHECKED | _SILENT and not str(word).startswith("x-"):
                 found.append(place)
     return sorted(found)
+
+
+#: What says of names that ``properties`` does not tell, or tells of more.
+_OF_OTHER_NAMES: Final = frozenset(
+    {"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "if"}
+    | {"anyOf", "oneOf", "allOf"}
+)
+
+
+def misspelt_names(schema: Mapping[str, Any], args: Mapping[Any, Any]) -> dict[str, str]:
+    """Name the arguments a schema does not tell of, by what each was likely meant to be.
+
+    A schema that says nothing of other names lets them through, misspelt ones too.
+
+    Examples
+    --------
+    >>> schema = {"type": "object", "properties": {"limit": {"type": "integer"}}}
+    >>> misspelt_names(schema, {"lmit": 5, "region": "eu"})
+    {'lmit': 'limit'}
+    """
+    known = schema.get("properties", {})
+    if not known or not _OF_OTHER_NAMES.isdisjoint(schema):
+        return {}
+    found = {name: meant(name, known) for name in args if isinstance(name, str)}
+    return {name: near for name, near in found.items() if near is not None and name not in known}
 
 
 def schema_problems(schema: Any, *, any_type: bool = False) -> list[Problem]:

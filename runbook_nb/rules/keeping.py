@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from runbook_nb._files import write_whole
 from runbook_nb._text import visible
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.changes import differing, rule_changes
 from runbook_nb.rules.ruleset import RuleSet
 
 _LAST_NUMBER: Final = re.compile(r"(\d+)(?!.*\d)")
+
+#: What a file holds is looked at and replaced by one thread of a process at a time.
+_SAVING: Final = threading.Lock()
 
 #: The endings a rule set is written under, with how.
 _FORMS: Final = {".yaml": "to_yaml", ".yml": "to_yaml", ".json": "to_json"}
@@ -131,20 +136,15 @@ def save(rules: RuleSet, path: str | os.PathLike[str]) -> Path:
             fix="name it .yaml or .json",
         )
     text = str(getattr(rules, form)())
-    if target.exists():
-        held = RuleSet.load(target)
-        if held.name != rules.name:
-            raise RuleError(
-                f"{visible(target.name)} holds {_named(held)}, not {_named(rules)}",
-                where=str(target),
-                code="other_rules",
-                fix="save to another file, or take away the one that is there",
-            )
-        check_version(rules, [held])
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return target
+    with _SAVING:
+        if target.exists():
+            held = RuleSet.load(target)
+            if held.name != rules.name:
+                raise RuleError(
+                    f"{visible(target.name)} holds {_named(held)}, not {_named(rules)}",
+                    where=str(target),
+                    code="other_rules",
+                    fix="save to another file, or take away the one that is there",
+                )
+            check_version(rules, [held])
+        return write_whole(target, text)

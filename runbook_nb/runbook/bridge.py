@@ -6,9 +6,10 @@ something never fails the call; an absence an inner tool declared is the answer,
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from runbook_nb._arguments import misspelt_names
 from runbook_nb._json import WireReport, to_wire, wire_key
 from runbook_nb._sync import loop_for
 from runbook_nb._text import MISSING, show
@@ -32,6 +33,7 @@ from runbook_nb.runbook.report import admit_report, fit, refusal_note, reserved_
 from runbook_nb.runbook.tickets import describe_walk
 from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS, projection_of, read_rowset
 from runbook_nb.tools import (
+    InnerCallRecord,
     RecordedDispatch,
     RunbookAbsenceSignal,
     ToolContext,
@@ -293,6 +295,19 @@ def paused_error(
     return error
 
 
+def _misspelt(
+    declaration: Declaration, run: Run, recorded: RecordedDispatch, ctx: ToolContext
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the inputs of this call and its inner ones that look like others' misspelt names."""
+    schema_of: Callable[[str], Mapping[str, Any]]
+    schema_of = getattr(ctx.tools, "schema_of", lambda name: {})
+    own = InnerCallRecord(tool=declaration.name, outcome="ok", args=run.raw[0])
+    for call in (own, *recorded.records):
+        schema = declaration.inputs if call is own else schema_of(call.tool)
+        for name, near in misspelt_names(schema, call.args).items():
+            yield call.tool, name, near
+
+
 async def compose_envelope(
     declaration: Declaration,
     procedure: Procedure,
@@ -339,6 +354,7 @@ async def compose_envelope(
             rowset,
             replaced=wire.replaced,
             failed_calls=[r.tool for r in recorded.records if r.outcome == "error"],
+            misspelt=_misspelt(declaration, run, recorded, ctx),
             notes=notes,
         ),
     )

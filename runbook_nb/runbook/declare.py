@@ -104,6 +104,7 @@ class Declaration(Immutable):
     limits: Limits | None
     recorders: tuple[Any, ...]
     kept: KeptRecords | None
+    inputs: Mapping[str, Any] = FrozenDict()
 
     @property
     def verdict_kind(self) -> bool:
@@ -254,9 +255,8 @@ def runbook_as_tool(
         **{"resume": resume, **tool_options},
         carried=FrozenDict(runbook=declaration),
     )
+    declaration = replace(declaration, inputs=tool.input_schema)
     secret = secret_names(tool.input_schema)
-    if not secret:
-        return tool
     if "" in secret:
         raise DefinitionError(
             f"{where}: the input schema asks for a secret that stands under no name, so that "
@@ -265,8 +265,9 @@ def runbook_as_tool(
             code="bad_runbook",
             fix="name it under properties",
         )
-    # What is asked for as a secret is one wherever it goes.
-    declaration = replace(declaration, redact=joined_policies(policy, Redact(keys=secret)))
+    if secret:  # what is asked for as one is one wherever it goes
+        policy = joined_policies(policy, Redact(keys=secret))
+        declaration = replace(declaration, redact=policy)
     return replace(tool, carried=FrozenDict(runbook=declaration))
 
 

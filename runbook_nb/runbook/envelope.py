@@ -253,7 +253,7 @@ class Envelope(Renderable, FrozenDict):
             The value in the row's first column, or what names the subject.
         row : int, optional
             The row's number instead, counted from 0 as `verdicts` is: ``row=0`` is the one whose
-            card says *row 1 of 50*.
+            card says *row 1 of 50 (row=0)*.
 
         Raises
         ------

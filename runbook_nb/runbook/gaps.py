@@ -51,6 +51,7 @@ def bridge_ledger(
     *,
     replaced: Mapping[str, int],
     failed_calls: Sequence[str] = (),
+    misspelt: Iterable[tuple[str, str, str]] = (),
     notes: Sequence[Note] = (),
 ) -> Ledger:
     """Give the bridge's own part of the ledger.
@@ -67,6 +68,9 @@ def bridge_ledger(
         Type names of values that JSON could not carry, with how often.
     failed_calls : sequence of str
         Tools whose call failed and was survived, one entry per call.
+    misspelt : iterable of (str, str, str)
+        Inputs a call was given and its tool does not declare: the tool, the input, and which one
+        was likely meant.
     notes : sequence of Note
         What the decisions together say about the rules; see `rule_notes`.
     """
@@ -76,6 +80,7 @@ def bridge_ledger(
             *_not_checked(declaration, run, groups, rowset),
             *(Item(note.what, note.why) for note in notes),
             *_failed_calls(failed_calls),
+            *_misspelt(misspelt, run.redactor),
             *_replaced(replaced),
         ],
         cannot_cover=list(_cannot_cover(declaration, run)),
@@ -227,6 +232,16 @@ def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
         )
 
 
+def _misspelt(inputs: Iterable[tuple[str, str, str]], redactor: Redactor) -> Iterator[Item]:
+    for tool, name, meant in dict.fromkeys(inputs):
+        yield Item(
+            f"whether {show(tool)} read the input {show(redactor.text(name))!r}: it declares none "
+            "of that name",
+            f"did you mean {show(meant)!r}? A schema that says additionalProperties: false "
+            "refuses such an input",
+        )
+
+
 def _failed_branches(run: Run) -> Iterator[Item]:
     # A fork goes on without a branch that failed, so nothing but this says that it did.
     if all(code.kind != "fan_out" or code.stage.kind == "fan_out" for code in run.log.codes):
@@ -263,7 +278,7 @@ class Ended(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    subjects : int
     names : str
         The first of them by name, and how many more.
     reason : str
@@ -272,7 +287,7 @@ class Ended(NamedTuple):
         Of subjects past a cap, what it is.
     """
 
-    count: int
+    subjects: int
     names: str
     reason: str = ""
     cap: int = 0
@@ -321,17 +336,17 @@ def gap_items(fan_out: str, gaps: FanOutGaps) -> Iterator[Item]:
         )
     if (past := gaps.past) is not None:
         yield Item(
-            f"{past.count} subject(s) of {name} not reached",
+            f"{past.subjects} subject(s) of {name} not reached",
             f"past the cap of {past.cap} branches: {past.names}",
         )
     if (ended := gaps.ended) is not None:
         yield Item(
-            f"{ended.count} subject(s) of {name} not reached before the run ended",
+            f"{ended.subjects} subject(s) of {name} not reached before the run ended",
             f"{ended.reason}: {ended.names}",
         )
     if (failed := gaps.failed) is not None:
         yield Item(
-            f"{failed.count} subject(s) of {name} whose branch failed",
+            f"{failed.subjects} subject(s) of {name} whose branch failed",
             f"{failed.names}; the first: {failed.reason}",
         )
     if gaps.unnamed is not None:
@@ -345,7 +360,7 @@ def gap_items(fan_out: str, gaps: FanOutGaps) -> Iterator[Item]:
         )
     if (undecided := gaps.undecided) is not None:
         yield Item(
-            f"{undecided.count} subject(s) of {name} that ended before a decision",
+            f"{undecided.subjects} subject(s) of {name} that ended before a decision",
             f"their branch came to its end without reaching a decider: {undecided.names}",
         )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runbook_nb._display import through
+from runbook_nb._files import write_whole
 from runbook_nb._view import Card, Data, Fact, Facts, Section
 from runbook_nb.errors import JsonError
 from runbook_nb.render.html import render_html
@@ -22,7 +23,6 @@ from runbook_nb.runbook import Envelope
 from runbook_nb.settings import settings
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
-from runbook_nb.share.files import write_whole
 from runbook_nb.share.report import GENERATOR, provenance
 from runbook_nb.share.travelling import NAME, NOTEBOOK_FORMAT, travelling_form
 

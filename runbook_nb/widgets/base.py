@@ -99,7 +99,7 @@ def guarded(method: _Method) -> _Method:
         try:
             given = method(self, *args, **kwargs)
         except Exception as error:
-            self.fault = fault_of(error, self.served)
+            self.fault = fault_of(error, self._served)
             return None
         self.fault = {}
         return given
@@ -164,7 +164,7 @@ class Widget(anywidget.AnyWidget):
 
     # -- what is shown ---------------------------------------------------------------------
 
-    def served(self, text: str) -> str:
+    def _served(self, text: str) -> str:
         """Give a text as it may be seen: where there is a policy, what it hides is hidden."""
         return text
 
@@ -238,7 +238,7 @@ class Widget(anywidget.AnyWidget):
         try:
             return {"id": number, "answer": dict(self._ask(message))}
         except Exception as error:
-            return {"id": number, "fault": fault_of(error, self.served)}
+            return {"id": number, "fault": fault_of(error, self._served)}
 
     def _ask(self, message: Any) -> Mapping[str, Any]:
         about = message.get("about", {}) if isinstance(message, Mapping) else None

@@ -291,7 +291,7 @@ class RunForm(Widget):
         try:
             self._end(given, ended)
         except Exception as error:
-            self.fault = fault_of(error, self.served)
+            self.fault = fault_of(error, self._served)
             self.status = "failed"
 
     def _watch(self, look: Look) -> Any:
@@ -323,10 +323,10 @@ class RunForm(Widget):
 
     def _outcome(self, ended: BaseException | None) -> dict[str, str]:
         if ended is None:
-            return {"said": "" if self._told is None else self.served(self._told.said)}
-        fault = fault_of(ended, self.served)
+            return {"said": "" if self._told is None else self._served(self._told.said)}
+        fault = fault_of(ended, self._served)
         place = None if self.incomplete is None else self.incomplete.ended_at
-        stage = "" if place is None else self.served(str(place["stage"]))
+        stage = "" if place is None else self._served(str(place["stage"]))
         if isinstance(ended, RunCancelled) and self._stop.is_set():
             below = "what is below is how far it came"
             fault = {"what": "no answer", "fix": below if self.incomplete is not None else ""}
@@ -344,7 +344,7 @@ class RunForm(Widget):
             self._show()
         return self._box
 
-    def served(self, text: str) -> str:
+    def _served(self, text: str) -> str:
         """Hide what was typed as a secret, what the tool hides, and what its run learnt of both."""
         return self._redactor().text(text)
 

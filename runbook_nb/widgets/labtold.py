@@ -209,7 +209,7 @@ def _rule(
 
 
 def _text(lab: RuleLab, text: str | None) -> str:
-    return _clip(lab.served(text or ""))
+    return _clip(lab._served(text or ""))
 
 
 def _change_of(lab: RuleLab, each: DraftRule) -> RuleChange | None:

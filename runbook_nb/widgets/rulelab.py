@@ -173,7 +173,7 @@ class RuleLab(Widget):
             return rules
         return self._envelope.dossier.redactor.rules(rules)
 
-    def served(self, text: str) -> str:
+    def _served(self, text: str) -> str:
         """Hide what a policy does."""
         envelope = self._envelope
         return text if envelope is None else envelope.dossier.redactor.text(text)
