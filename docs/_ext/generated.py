@@ -34,6 +34,10 @@ GROUPS = {
         "Changing rules by hand: [](../howto/iterate-rules.md). "
         "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
+    "share": (
+        "Files to hand on",
+        "Making a notebook safe to hand on: [](../howto/share-a-notebook.md).",
+    ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
 
@@ -88,6 +92,10 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
+    "share": [
+        "runbook_nb.share.shared.SharedNotebook",
+        "runbook_nb.share.shared.ShareFinding",
+    ],
     "": ["runbook_nb.settings.Options"],
 }
 

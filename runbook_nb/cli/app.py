@@ -23,6 +23,7 @@ from runbook_nb.cli.main import (
     one_line,
     say_error,
 )
+from runbook_nb.cli.share import share
 from runbook_nb.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Triage runbooks whose answers can be checked.",
-    epilog="Exit status: 0 an answer was given; 1 a notebook would change; 2 wrong usage, nothing "
+    epilog="Exit status: 0 an answer was given; 1 a notebook would change, or holds what "
+    "must not be handed on (share --check); 2 wrong usage, nothing "
     "has run; 3 no answer, because the run failed or there was nothing to judge.",
 )
 
@@ -156,3 +158,4 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
 
 app.command()(render)
 app.command()(notebooks)
+app.command()(share)

@@ -4,7 +4,8 @@ Command line layer. Exit statuses:
 
 =  ==========================================================================
 0  an answer was given
-1  a document shows something else than it did; it was left as it is
+1  a document shows something else than it did, and was left as it is; or it holds what must not
+   be handed on (``share --check``)
 2  the command was called in a way it does not know; nothing has run
 3  there is no answer: the run failed, or there was nothing to judge
 =  ==========================================================================

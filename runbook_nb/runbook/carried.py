@@ -102,6 +102,7 @@ def hidden_by_name(
     gone: list[Any] = []
     subjects = []
     for entry in written["subjects"]:
+        shown = entry
         if "decision" in entry:
             said = entry["decision"]
             number, values = said["rules"], list(said["values"])
@@ -112,8 +113,8 @@ def hidden_by_name(
                     gone.append(values[place])
                     keys[number].add(key)
                     values[place] = PLACEHOLDER
-            entry = {**entry, "decision": {**said, "values": values}}
-        subjects.append(entry)
+            shown = {**entry, "decision": {**said, "values": values}}
+        subjects.append(shown)
     if not gone:
         return dict(written), []
     told = [

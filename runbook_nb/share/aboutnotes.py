@@ -29,6 +29,7 @@ _PLACES: Final = frozenset(
     | {"username", "displayName", "photoUrl", "hostname", "host", "argv", "env", "resource_dir"}
     | {"input_path", "output_path", "environment_variables", "kernel_id", "session_id"}
 )
+_APART: Final = ("kernelspec", "language_info", "widgets")
 _KERNELSPEC: Final = ("display_name", "language", "name")
 #: A moment, as programs write it.
 _MOMENT: Final = re.compile(
@@ -50,20 +51,27 @@ class AboutNotes:
     def of_notebook(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Give the metadata of a notebook; that of widgets is none of it."""
         place = "the notebook's metadata"
-        rest = {name: held for name, held in metadata.items() if name != "widgets"}
+        rest = {name: held for name, held in metadata.items() if name not in _APART}
         made = self._mapping(rest, place)
-        spec = made.get("kernelspec")
-        if isinstance(spec, dict):
-            made["kernelspec"] = {name: spec[name] for name in _KERNELSPEC if name in spec}
-            self._removed(MACHINE, place, len(spec) - len(made["kernelspec"]))
-        # What the format needs to be there, stays there.
-        for part, names in (("kernelspec", ("display_name", "name")), ("language_info", ("name",))):
-            given = metadata.get(part)
-            if isinstance(given, Mapping) and isinstance(made.get(part), dict):
-                for name in names:
-                    if name in given and name not in made[part]:
-                        made[part][name] = self._scrub.text(str(given[name]), place, files=True)
+        for part in ("kernelspec", "language_info"):
+            if part in metadata:
+                made[part] = self._described(metadata[part], part, place)
         return made
+
+    def _described(self, given: Any, part: str, place: str) -> Any:
+        """Give what says which kernel is needed; the format needs its names to be there."""
+        if not isinstance(given, Mapping):
+            return self._scrub.data(given, place)
+        rest = dict(given)
+        if part == "kernelspec":
+            rest = {name: given[name] for name in _KERNELSPEC if name in given}
+            self._removed(MACHINE, place, len(given) - len(rest))
+        return {
+            name: self._scrub.text(held, place, files=True)
+            if isinstance(held, str)
+            else self._scrub.data(held, place)
+            for name, held in rest.items()
+        }
 
     def of_cell(self, metadata: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Give the metadata of a cell."""

@@ -8,10 +8,13 @@ in the notebook is run; sources are read as syntax.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from html import unescape
 from typing import Any, Final
+from urllib.parse import unquote
 
 from runbook_nb._secrets import secret_names
 from runbook_nb.record.redact import Redactor
@@ -31,6 +34,7 @@ BESIDE_KEY: Final = ("threshold", "actual", "actualSummary")
 #: What only wraps a literal.
 _WRAPS: Final = frozenset({"SecretStr", "SecretBytes", "str", "bytes", "bytearray"})
 _SECRET_TYPES: Final = frozenset({"SecretStr", "SecretBytes"})
+_DIGITS: Final = re.compile(r"\d.*\d")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 #: Lines that are no Python: magics, and commands of the shell.
 _MAGIC: Final = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
@@ -102,7 +106,7 @@ class Learning:
                 self.names.update(name for name in hidden if isinstance(name, str))
 
     def take(self, value: Any) -> None:
-        """Learn what stands under the name of a secret in some data, and in its texts."""
+        """Learn what stands under the name of a secret in some data."""
         for part in _mappings(value):
             for name, held in part.items():
                 if isinstance(name, str) and self.named(name):
@@ -113,14 +117,15 @@ class Learning:
                     self.tell(one)
             if part.get("model_name") == "PasswordModel" and isinstance(part.get("state"), Mapping):
                 self.tell(part["state"].get("value"))
-        for one in leaves(value):
-            if isinstance(one, str):
-                self.take_text(one)
 
-    def take_text(self, text: str) -> None:
+    def take_text(self, text: str, *, code: bool = False) -> None:
         """Learn what a text shows under the name of a secret."""
-        for start, end in given_away(text, self.named):
-            self.tell(text[start:end])
+        for start, end in given_away(text, self.named, code=code):
+            value = text[start:end]
+            # What stands unquoted in a line of a traceback may be a variable.
+            if text[start - 1] != "=" or not value.isidentifier() or _DIGITS.search(value):
+                for meant in _meant(value):
+                    self.tell(meant)
 
     # -- sources -----------------------------------------------------------------------------
 
@@ -160,6 +165,22 @@ class Learning:
                         self.tell(text)
 
 
+def _meant(value: str) -> set[str]:
+    """Give what a text may stand for, as it is and read as one writer or another wrote it."""
+    meant = {value}
+    if "&" in value:
+        meant.add(unescape(value))
+    if "%" in value:
+        meant.add(unquote(value))
+    if "\\" in value:
+        for quote in ('"', "'"):
+            with suppress(ValueError, SyntaxError, MemoryError):
+                meant.add(str(ast.literal_eval(f"{quote}{value}{quote}")))
+        with suppress(ValueError):
+            meant.add(str(json.loads(f'"{value}"')))
+    return meant
+
+
 # -- walking data ----------------------------------------------------------------------------
 
 
@@ -188,15 +209,20 @@ def _mappings(value: Any) -> Iterator[Mapping[Any, Any]]:
 
 def leaves(value: Any) -> Iterator[Any]:
     """Yield every value in some data that is no container."""
-    left = [value]
+    return (leaf for _, leaf in named_leaves(value))
+
+
+def named_leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every value in some data that is no container, and the name it stands under."""
+    left = [("", value)]
     while left:
-        part = left.pop()
+        name, part = left.pop()
         if isinstance(part, Mapping):
-            left.extend(part.values())
+            left.extend((str(inner), held) for inner, held in part.items())
         elif isinstance(part, list | tuple):
-            left.extend(part)
+            left.extend((name, held) for held in part)
         else:
-            yield part
+            yield name, part
 
 
 # -- walking syntax --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from runbook_nb.record.secrets import PLACEHOLDER
 from runbook_nb.render.embed import COMMENT, MARK, comment_of, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.carried import hidden_by_name
-from runbook_nb.share.learning import BESIDE_KEY, EXAMPLES, Learning, is_schema, leaves
+from runbook_nb.share.learning import BESIDE_KEY, EXAMPLES, Learning, is_schema, named_leaves
 from runbook_nb.share.machine import Machine
 from runbook_nb.share.pictures import without_words
 from runbook_nb.share.secretnames import given_away, is_open
@@ -77,19 +77,49 @@ class Scrub:
     def text(
         self, text: str, place: str, *, form: str = "text", paths: bool = True, files: bool = False
     ) -> str:
-        """Look through a text.
+        """Look through a text, and what is packed into it.
 
         Parameters
         ----------
         text, place : str
-        form : {"text", "html", "code"}
+        form : {"text", "html", "code", "program"}
+            In ``code``, which is Python, a bare name before a colon has a type behind it; in a
+            ``program``, a script of a widget, names say nothing of what stands beside them.
         paths : bool
             Whether folders are replaced.
         files : bool
             Whether it is a traceback, of whose files only the names stay.
         """
+        if MARK not in text and ";base64," not in text:
+            return self._words(text, place, form, paths, files)
+        if not self.only_learns and self.spellings:
+            # One that begins in something packed would be taken for a part of it.
+            text, times = self.spellings.hide(text)
+            self.findings.add("replaced", HIDDEN, place, times)
+        out: list[str] = []
+        end = 0
+        for found in _PACKED.finditer(text):
+            out.append(self._words(text[end : found.start()], place, form, paths, files))
+            out.append(
+                self._comment(found[0], place)
+                if found["data"] is None
+                else self._uri(found, place, files)
+            )
+            end = found.end()
+        made = "".join((*out, self._words(text[end:], place, form, paths, files)))
+        # What was cut at something packed may go on behind it.
+        if out and not self.only_learns and self.spellings:
+            times = self.spellings.hide(_PACKED.sub("", made))[1]
+            if times:
+                what = "text with a hidden value cut in two by something packed"
+                self.findings.add("removed", what, place, times)
+                return PLACEHOLDER
+        return made
+
+    def _words(self, text: str, place: str, form: str, paths: bool, files: bool) -> str:
         if self.only_learns:
-            self.learning.take_text(text)
+            if form != "program":
+                self.learning.take_text(text, code=form == "code")
             return text
         for _ in range(_ROUNDS):
             made = self._once(text, place, form, paths, files)
@@ -102,7 +132,8 @@ class Scrub:
     def _once(self, text: str, place: str, form: str, paths: bool, files: bool) -> str:
         text, times = self.spellings.hide(text) if self.spellings else (text, 0)
         self.findings.add("replaced", HIDDEN, place, times)
-        text = self._named(text, place, code=form == "code")
+        if form != "program":
+            text = self._named(text, place, code=form == "code")
         if paths:
             hide = self.machine.hide_files if files else self.machine.hide
             text, times = hide(text, html=form == "html")
@@ -127,9 +158,9 @@ class Scrub:
         if self.only_learns:
             self.learning.take_names(value)
             self.learning.take(value)
-            for one in leaves(value):
-                if isinstance(one, str) and _PACKED.search(one):
-                    self.page(one, place)
+            for name, one in named_leaves(value):
+                if isinstance(one, str) and name not in _PROGRAMS:
+                    self.text(one, place)
             return value
         try:
             return self._data(value, place, ours, paths)
@@ -139,8 +170,7 @@ class Scrub:
 
     def _data(self, value: Any, place: str, ours: bool, paths: bool) -> Any:
         if isinstance(value, str):
-            packed = _PACKED.search(value)
-            return self.page(value, place) if packed else self.text(value, place, paths=paths)
+            return self.text(value, place, paths=paths)
         if isinstance(value, list | tuple):
             return [self._data(item, place, ours, paths) for item in value]
         if not isinstance(value, Mapping):
@@ -157,6 +187,8 @@ class Scrub:
             shown = name if ours and name in OUR_NAMES else self.text(str(name), place, paths=paths)
             if ours and name in OUR_WORDS and isinstance(item, str):
                 held = item
+            elif name in _PROGRAMS and isinstance(item, str):
+                held = self.text(item, place, form="program")
             elif self.learning.named(str(name)) or (by_key and name in BESIDE_KEY):
                 held = self._under(item, str(name), place)
             else:
@@ -188,29 +220,7 @@ class Scrub:
         self.findings.add("replaced", f"value under the name {name}", place)
         return PLACEHOLDER
 
-    # -- pages -------------------------------------------------------------------------------
-
-    def page(self, text: str, place: str, *, form: str = "html", files: bool = False) -> str:
-        """Look through HTML, SVG or Markdown with all that is packed into it."""
-        out: list[str] = []
-        end = 0
-        for found in _PACKED.finditer(text):
-            out.append(self.text(text[end : found.start()], place, form=form, files=files))
-            if found["data"] is None:
-                out.append(self._comment(found[0], place))
-            else:
-                out.append(self._uri(found, place))
-            end = found.end()
-        if not out:
-            return self.text(text, place, form=form, files=files)
-        made = "".join((*out, self.text(text[end:], place, form=form, files=files)))
-        # What was cut at something packed may go on behind it.
-        if not self.only_learns and self.spellings:
-            bare = _PACKED.sub("", made)
-            if times := self.spellings.hide(bare)[1]:
-                self.findings.add("removed", "page with a hidden value cut in two", place, times)
-                return PLACEHOLDER
-        return made
+    # -- what is packed ----------------------------------------------------------------------
 
     def _comment(self, comment: str, place: str) -> str:
         where = f"the answer in {place.partition(', ')[0]}"
@@ -223,12 +233,14 @@ class Scrub:
             return comment
         return "" if made is None else comment_of(lambda most: made, None)
 
-    def _uri(self, found: re.Match[str], place: str) -> str:
+    def _uri(self, found: re.Match[str], place: str, files: bool) -> str:
         kind = found["kind"].lower()
         try:
             data = base64.b64decode(found["data"], validate=True)
         except (binascii.Error, ValueError):
-            return self.text(found[0], place)
+            data = b""
+        if not data:
+            return self._words(found[0], place, "text", True, files)
         made = self._bytes(data, kind, place)
         if made is None:
             return "data:,"
@@ -245,7 +257,7 @@ class Scrub:
             except UnicodeDecodeError:
                 text = None
             if text is not None:
-                return self.page(text, place, form="html").encode("utf-8", "surrogatepass")
+                return self.text(text, place, form="html").encode("utf-8", "surrogatepass")
         if self.only_learns:
             return data
         if kind == "image/png":
@@ -378,15 +390,15 @@ class Scrub:
         if kind == "application/json" or kind.endswith("+json") or not isinstance(content, str):
             return self.data(content, place)
         if kind in _PAGES:
-            return self.page(content, place)
+            return self.text(content, place, form="html")
         if kind.startswith("text/") or kind in _TEXTS:
-            return self.page(content, place, form="text")
+            return self.text(content, place)
         if not _BASE64.fullmatch(content):
-            return self.page(content, place, form="text")
+            return self.text(content, place)
         try:
             packed = base64.b64decode(content)
         except (binascii.Error, ValueError):
-            return self.page(content, place, form="text")
+            return self.text(content, place)
         made = self._bytes(packed, kind, place)
         if made is None or made == packed:
             return None if made is None else content
@@ -396,6 +408,8 @@ class Scrub:
 #: Kinds that are markup, and kinds that are text though their name does not say so.
 _PAGES: Final = frozenset({"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"})
 _TEXTS: Final = frozenset({"application/javascript", "application/xml", "application/yaml"})
+#: Where widgets keep their scripts and styles.
+_PROGRAMS: Final = frozenset({"_esm", "_css"})
 #: Parts of a ticket that tell of a run and not of what was filed.
 _TIMING: Final = ("createdAt", "expiresAt", "origin", "parentRefs")
 

@@ -66,9 +66,16 @@ _ASSIGNED: Final = re.compile(
     (?P<closed>(?:{_QUOTE})?\]?)
     (?:\s*:\s*[A-Za-z_][\w\[\],.|\ ]{{0,60}}?(?=\s*=))?
     \s*(?P<sign>:=|[!=]?={{1,2}}|:)\s*
-    [rbfuRBFU]{{0,2}}(?P<quote>{_QUOTE})
-    (?P<value>(?:(?!(?P=quote)).){{1,4000}}?)
-    (?P=quote)
+    [rbfuRBFU]{{0,2}}
+    (?:
+        (?P<plain>\"{{3}}|'{{3}}|["'])
+        (?P<value>(?:\\.|(?!(?P=plain))[^\\]){{1,4000}}?)
+        (?P=plain)
+    |
+        (?P<quote>{_QUOTE})
+        (?P<written>(?:(?!(?P=quote)).){{1,4000}}?)
+        (?P=quote)
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -114,11 +121,12 @@ def given_away(text: str, named: Names, *, code: bool = False) -> Iterator[tuple
     at = 0
     while (assigned := _ASSIGNED.search(text, at)) is not None:
         typed = code and assigned["sign"] == ":" and not assigned["closed"]
-        if named(assigned["name"]) and not typed and is_open(assigned["value"]):
-            yield assigned.span("value")
+        part = "written" if assigned["value"] is None else "value"
+        if named(assigned["name"]) and not typed and is_open(assigned[part]):
+            yield assigned.span(part)
             at = assigned.end()
         else:  # the value may itself hold a name with its value
-            at = assigned.start("quote")
+            at = assigned.start(part)
     if not code and "=" in text:
         for found in _BARE.finditer(text):
             if named(found["name"]) and is_open(found["value"]):

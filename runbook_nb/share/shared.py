@@ -27,7 +27,7 @@ _LIMITS: Final = (
 )
 
 
-@frozen
+@frozen(kw_only=False)
 class ShareFinding(Immutable):
     """One thing that was met.
 

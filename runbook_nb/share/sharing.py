@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._files import write_whole
 from runbook_nb._ids import content_id
 from runbook_nb._text import show
 from runbook_nb.errors import DefinitionError, LoadError
@@ -22,7 +23,6 @@ from runbook_nb.runbook import Envelope
 from runbook_nb.share.aboutnotes import AboutNotes
 from runbook_nb.share.deadwidgets import STATE, fallen_back, kept_models, models_shown
 from runbook_nb.share.document import written
-from runbook_nb.share.files import write_whole
 from runbook_nb.share.learning import Learning, is_code
 from runbook_nb.share.machine import Machine
 from runbook_nb.share.scrubbing import FOLDER, Scrub
@@ -347,7 +347,7 @@ def _name(document: dict[str, Any], findings: Findings, scrub: Scrub) -> None:
 
 def _say_what_stays(document: Mapping[str, Any], scrub: Scrub) -> None:
     for number, cell in enumerate(document["cells"], 1):
-        times = scrub.machine.is_named_in(cell["source"])
+        times = scrub.machine.hide_files(cell["source"])[1]
         scrub.findings.add("kept", FOLDER, f"the source of cell {number}", times)
     if document["metadata"].get("authors"):
         scrub.findings.add("kept", "names of authors", "the notebook's metadata")

@@ -38,6 +38,7 @@ from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
+from runbook_nb.share.shared import SharedNotebook, ShareFinding
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
 from runbook_nb.widgets.form import RunForm
@@ -207,6 +208,14 @@ def remote(word: str) -> Any:
     return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
 
 
+def shared(word: str) -> Any:
+    findings = tuple(
+        ShareFinding(action, f"value under the name {word}", f"the source of {word}")
+        for action in ("removed", "replaced", "kept", "not checked")
+    )
+    return SharedNotebook(name=word, findings=findings, cells=3, outputs=2, answers=1)
+
+
 def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
 
@@ -268,6 +277,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.FileArtifacts: files,
     rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
+    SharedNotebook: shared,
     rb.Structure: lambda word: run(word).structure,
     rb.Tool: tool,
     rb.Toolbox: lambda word: rb.Toolbox([tool(word)]),
