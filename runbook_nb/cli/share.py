@@ -68,7 +68,7 @@ def share(
         redact={"keys": redact or []},
         values=[_value_of(name) for name in value_from_env or ()],
         keep_widgets=keep_widgets,
-        check=check,
+        dry=check,
     )
     with settings(max_text_rows=MAX_ROWS):
         print(str(shared), file=sys.stderr)

@@ -88,7 +88,7 @@ _BEARER: Final = re.compile(
 #: ``https://user:…@host``.
 _ADDRESS: Final = re.compile(r"://[^\s/:@\"'<>\[\]]{1,80}:(?P<value>[^\s/@\"'<>\[\]]{1,400})@")
 
-_NO_SECRET: Final = frozenset({"none", "null", "true", "false", "undefined", "nan", "required"})
+NO_SECRET: Final = frozenset({"none", "null", "true", "false", "undefined", "nan", "required"})
 _MASK: Final = re.compile(r"[*x•.…\-]+")
 
 
@@ -138,6 +138,6 @@ def is_open(value: str) -> bool:
     return bool(
         value.strip()
         and PLACEHOLDER not in value
-        and value.lower() not in _NO_SECRET
+        and value.lower() not in NO_SECRET
         and not _MASK.fullmatch(value)
     )

@@ -6,7 +6,7 @@ well: a report that keeps silent about it would claim more than was done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -69,6 +69,13 @@ class Findings:
         if times:
             key = action, what, place
             self._met[key] = self._met.get(key, 0) + times
+
+    def said(self, hide: Callable[[str], str]) -> Findings:
+        """Give the same, with what must not be seen taken out of their words."""
+        made = Findings()
+        for (action, what, place), times in self._met.items():
+            made.add(action, hide(what), hide(place), times)
+        return made
 
     def all(self) -> Iterator[ShareFinding]:
         """Give all of them, what was removed first, each kind in the order it was met."""

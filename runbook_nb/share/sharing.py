@@ -22,7 +22,7 @@ from runbook_nb.render.embed import MARK, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.share.aboutnotes import AboutNotes
 from runbook_nb.share.deadwidgets import STATE, fallen_back, kept_models, models_shown
-from runbook_nb.share.document import written
+from runbook_nb.share.document import check, written
 from runbook_nb.share.learning import Learning, is_code
 from runbook_nb.share.machine import Machine
 from runbook_nb.share.scrubbing import FOLDER, Scrub
@@ -48,7 +48,7 @@ def share_notebook(
     answers: Iterable[Envelope] = (),
     keep_widgets: bool = False,
     guess: bool = True,
-    check: bool = False,
+    dry: bool = False,
 ) -> SharedNotebook:
     """Write a notebook so that it can be handed on, and report what that took.
 
@@ -73,7 +73,7 @@ def share_notebook(
         Whether a widget stays whose state is saved and complete.
     guess : bool
         Whether names such as ``password`` or ``api_key`` are those of secrets.
-    check : bool
+    dry : bool
         Whether to report only, and write nothing.
 
     Returns
@@ -112,7 +112,7 @@ def share_notebook(
     made, findings = made_safe(document, learning, machine, keep_widgets=keep_widgets)
     text = written(made)
     shared = _report(path, made, findings, text)
-    if check:
+    if dry:
         return shared
     return replace(shared, written=write_whole(_beside(path) if out is None else out, text))
 
@@ -139,13 +139,14 @@ def read_as_it_is(path: Path) -> NotebookNode:
     LoadError
         It cannot be read, is older than nbformat 4, or newer than this nbformat knows.
     """
-    import nbformat
+    from nbformat import reader
     from nbformat.v4 import nbformat_minor as newest
 
     from runbook_nb.share.hydrate import text_of
 
     try:
-        document: NotebookNode = nbformat.reads(text_of(path), as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+        # Not `nbformat.reads`, which puts ids left to chance where there are none.
+        document: NotebookNode = reader.reads(text_of(path))  # type: ignore[no-untyped-call]
         major, minor = int(document["nbformat"]), int(document.get("nbformat_minor", 0))
     except LoadError:
         raise
@@ -161,7 +162,19 @@ def read_as_it_is(path: Path) -> NotebookNode:
             fix="opening and saving it brings an older one up to date; a newer one needs a newer "
             "nbformat",
         )
+    _check(document)
     return document
+
+
+def _check(document: NotebookNode) -> None:
+    """Refuse what does not follow its own version, but for ids, which are put right."""
+    from copy import deepcopy
+
+    named = deepcopy(document)
+    for number, cell in enumerate(named["cells"] if named["nbformat_minor"] >= 5 else ()):
+        if isinstance(cell, dict):
+            cell["id"] = f"cell-{number}"
+    check(named)
 
 
 # -- the whole of it -------------------------------------------------------------------------
@@ -188,7 +201,7 @@ def made_safe(
     import nbformat
 
     notebook: NotebookNode = nbformat.from_dict(made)  # type: ignore[no-untyped-call]
-    return notebook, findings
+    return notebook, findings.said(lambda words: scrub.spellings.hide(words)[0])
 
 
 def _plain(value: Any) -> Any:
