@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from runbook_nb._text import visible
 from runbook_nb.artifacts.base import ShelfStore, drive
@@ -49,7 +49,7 @@ class DurableStore(ShelfStore):
     def __init__(self, max_bytes: int, max_count: int, ttl_ms: int | None) -> None:
         super().__init__(max_bytes, max_count, ttl_ms)
         self._lock = threading.Lock()
-        _open_here.add(self)
+        renew_in_children(self)
 
     def close(self) -> None:
         """Let go of what is held open; a verb after it opens it again."""
@@ -73,18 +73,27 @@ class DurableStore(ShelfStore):
         finally:
             _in_place.reset(token)
 
-    def _forked(self) -> None:
-        # Another thread of the parent may have held them; there is no such thread here.
+    def forked(self) -> None:
+        """Begin anew in a forked child, where no other thread holds anything."""
         self._lock, self._counting = threading.Lock(), threading.Lock()
 
 
-#: The stores of this process, whose locks a forked child makes anew.
-_open_here: weakref.WeakSet[DurableStore] = weakref.WeakSet()
+class _Forks(Protocol):
+    def forked(self) -> None: ...
+
+
+#: What has locks that a forked child makes anew.
+_open_here: weakref.WeakSet[_Forks] = weakref.WeakSet()
+
+
+def renew_in_children(one: _Forks) -> None:
+    """Have ``one.forked()`` called in every child that is forked."""
+    _open_here.add(one)
 
 
 def _renew() -> None:
-    for store in list(_open_here):
-        store._forked()
+    for one in list(_open_here):
+        one.forked()
 
 
 if hasattr(os, "register_at_fork"):
@@ -121,20 +130,26 @@ def _can_name(path: Path) -> bool:
         return False
 
 
-def not_a_store(name: str, where: str, why: str) -> ArtifactError:
+#: What is kept in a place, unless another word is given.
+ARTIFACTS: Final = "store of artifacts"
+
+
+def not_a_store(name: str, where: str, why: str, what: str = ARTIFACTS) -> ArtifactError:
     """Build the error for a place that holds something else, or something damaged."""
     return ArtifactError(
-        f"{visible(name)!r} is no store of artifacts: {why}",
+        f"{visible(name)!r} is no {what}: {why}",
         code="not_a_store",
         where=where,
-        fix="give the path of a store, or one at which there is nothing yet",
+        fix="give the path of one, or one at which there is nothing yet",
     )
 
 
-def unavailable(name: str, where: str, why: str, *, busy: bool = False) -> ArtifactError:
+def unavailable(
+    name: str, where: str, why: str, what: str = ARTIFACTS, *, busy: bool = False
+) -> ArtifactError:
     """Build the error for a store that cannot be used at present."""
     return ArtifactError(
-        f"the store {visible(name)!r} cannot be used: {visible(why)}",
+        f"the {what} {visible(name)!r} cannot be used: {visible(why)}",
         code="store_busy" if busy else "store_unavailable",
         where=where,
         fix="try again, or see which process keeps it locked"

@@ -27,7 +27,7 @@ from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
 from runbook_nb.artifacts.base import Row, now_ms, tampered
 from runbook_nb.artifacts.durable import DurableStore, not_a_store
-from runbook_nb.artifacts.model import ArtifactScope, Ticket
+from runbook_nb.artifacts.model import ArtifactScope, Record, Ticket
 from runbook_nb.artifacts.packing import form_of, pack, read_wire, unpack
 from runbook_nb.artifacts.parcel import DIGEST, digest_of, is_ref
 from runbook_nb.artifacts.totals import totals_card, totals_of
@@ -200,6 +200,12 @@ class FolderStore(DurableStore, plain=True):
             _remove_payload(self._files, digest, ref)
         self._files.forget(key, digest, ref)
 
+    def _get(self, scope: ArtifactScope, ref: Any, now: int) -> Record | None:
+        try:
+            return super()._get(scope, ref, now)
+        except _Gone:
+            return None
+
     def _delete(self, scope: ArtifactScope, ref: Any, now: int) -> bool:
         try:
             return super()._delete(scope, ref, now)
@@ -244,6 +250,10 @@ class FolderStore(DurableStore, plain=True):
             self.dropped if scope is None else 0,
             damaged=sum(len(shelf.damaged) for shelf in shelves),
         )
+
+
+class _Gone(Exception):
+    """An artifact was deleted while it was read."""
 
 
 class _FolderShelf:
@@ -303,6 +313,8 @@ class _FolderShelf:
         # Compressing may make it longer by a little, and nothing else may.
         most = ticket.bytes + ticket.bytes // 100 + 1024
         body = self._files.read(payload_path(_digest(ticket), ref), most + 1)
+        if body is None and self._files.read(ticket_path(self._key, ref)) is None:
+            raise _Gone  # deleted since its ticket was read, where nothing keeps others out
         return unpack(ticket.bytes, self._packing[ref], body)
 
     def use(self, ref: str) -> None:
@@ -404,6 +416,8 @@ def _faults(files: Files, key: str, name: str) -> Iterator[ArtifactError]:
         row = shelf.find(ref)
         if row is not None and digest_of(shelf.payload(ref)) != row.ticket.digest:
             raise tampered(f"the stored {row.ticket.kind!r} is not what was filed")
+    except _Gone:
+        return
     except ArtifactError as error:
         error.where = where
         yield error

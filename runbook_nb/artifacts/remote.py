@@ -123,7 +123,7 @@ class _RemoteFiles:
         self._renames = bool(protocols & _WITH_FOLDERS)
         self._prunes = bool(protocols & _EMPTY_FOLDERS)
         self.name = self._root.rpartition("/")[2]
-        self.where = f"{sorted(protocols)[0]}://{self._root.lstrip('/')}"
+        self.where = str(system.unstrip_protocol(self._root))
 
     def read(self, path: str, most: int | None = None) -> bytes | None:
         # All of it whatever most says: a store that is asked for a part of nothing is in error.

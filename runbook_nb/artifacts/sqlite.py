@@ -8,12 +8,10 @@ is pickled, and a file that is no such database, or another's, is refused and le
 from __future__ import annotations
 
 import os
-import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from runbook_nb._text import clip, visible
@@ -25,31 +23,17 @@ from runbook_nb.artifacts.base import (
     now_ms,
     scope_of,
 )
-from runbook_nb.artifacts.durable import (
-    BUSY_SECONDS,
-    DurableStore,
-    not_a_store,
-    path_of,
-    unavailable,
-)
+from runbook_nb.artifacts.database import Database, Form
+from runbook_nb.artifacts.durable import ARTIFACTS, DurableStore, path_of
 from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
 from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
 from runbook_nb.artifacts.parcel import Parcel, digest_of
 from runbook_nb.artifacts.totals import KindTotals, totals_card
-from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import Options, settings
 
 if TYPE_CHECKING:
     import sqlite3
 
-#: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
-APPLICATION: Final = 0x72626E41
-VERSION: Final = 1
-#: Pages that the log beside the file may hold before they are moved into it, which is what waits
-#: for the disk.
-LOGGED: Final = 4096
-#: Kibibytes of pages that a transaction keeps in memory: what is larger is written twice.
-CACHE: Final = 16 * 1024
 #: Artifacts that one thread reads and compresses before those of all threads are written.
 CHUNK: Final = 64
 
@@ -69,6 +53,8 @@ _SCHEMA: Final = (
     "packing INTEGER NOT NULL, body BLOB NOT NULL)",
     "CREATE UNIQUE INDEX payload_digest ON payload (digest)",
 )
+#: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
+FORM: Final = Form(application=0x72626E41, version=1, schema=_SCHEMA, what=ARTIFACTS)
 _ROW: Final = "SELECT ref, form, ticket FROM artifact WHERE scope = ?"
 _FIND: Final = f"{_ROW} AND ref = ?"
 _BY_USE: Final = f"{_ROW} ORDER BY used"
@@ -138,11 +124,7 @@ class SqliteArtifacts(DurableStore, plain=True):
     ) -> None:
         super().__init__(max_bytes, max_count, ttl_ms)
         self.path = path_of(path)
-        self._connection: sqlite3.Connection | None = None
-        self._closing: Callable[[], object] = _nothing
-        self._process = 0
-        with self._lock:
-            self._connected()
+        self._database = Database(self.path, FORM)
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = self.retention
@@ -150,9 +132,7 @@ class SqliteArtifacts(DurableStore, plain=True):
 
     def close(self) -> None:
         """Let the file go; a verb after it opens the file again."""
-        with self._lock:
-            self._closing()
-            self._connection, self._closing = None, _nothing
+        self._database.close()
 
     async def put_many(
         self, scope: ArtifactScope, artifacts: Iterable[Any]
@@ -214,27 +194,10 @@ class SqliteArtifacts(DurableStore, plain=True):
 
     @contextmanager
     def _open(self, scope: ArtifactScope) -> Iterator[_SqliteShelf]:
-        with self._lock, _told(self.path):
-            database = self._connected()
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                shelf = _SqliteShelf(database, scope)
-                yield shelf
-                shelf.settle()
-                database.execute("COMMIT")
-            except BaseException:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
-                raise
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._connection is None or self._process != os.getpid():
-            # A connection must not be used by a forked child, nor closed by it.
-            with _told(self.path):
-                self._connection = database = _connect(self.path)
-            self._process = os.getpid()
-            self._closing = weakref.finalize(self, _close_in, self._process, database)
-        return self._connection
+        with self._database.transaction() as database:
+            shelf = _SqliteShelf(database, scope)
+            yield shelf
+            shelf.settle()
 
     def view(self, scope: ArtifactScope | None = None) -> Card:
         """Say what this looks like: counts and bytes by kind, for one scope or for all."""
@@ -244,8 +207,8 @@ class SqliteArtifacts(DurableStore, plain=True):
         if scope is not None:
             question += " AND conversation = ? AND tenant = ? AND principal = ?"
             asked += _named(scope)
-        with self._lock, _told(self.path):
-            found = self._connected().execute(f"{question} GROUP BY kind ORDER BY kind", asked)
+        with self._database.opened() as database:
+            found = database.execute(f"{question} GROUP BY kind ORDER BY kind", asked)
             totals = [KindTotals(*row) for row in found]
         return totals_card(
             clip(visible(self.path.name), 50), totals, self.dropped if scope is None else 0
@@ -402,98 +365,6 @@ class _SqliteShelf:
             )
         else:
             self._ask("DELETE FROM scope WHERE id = ?", (self._id,))
-
-
-# -- the file ------------------------------------------------------------------------------------
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    import sqlite3
-
-    database = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        database.execute("PRAGMA trusted_schema = OFF")  # a file's own functions are never run
-        _prepare(database, path)
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
-        database.execute(f"PRAGMA cache_size = {-CACHE}")
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of a new file; refuse a file that has others, before anything is written."""
-    if _is_empty(database):
-        _write_ahead(database)
-        database.execute("BEGIN IMMEDIATE")
-        if _is_empty(database):  # unless another process was quicker
-            for statement in _SCHEMA:
-                database.execute(statement)
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {VERSION}")
-        database.execute("COMMIT")
-    if database.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
-        raise _not_a_store(path, "it is another program's database")
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version != VERSION:
-        raise _not_a_store(path, f"its tables have form {version}, and this reads form {VERSION}")
-    found = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    if {sql for (sql,) in found} != set(_SCHEMA):
-        raise _not_a_store(path, "its tables are not those of a store")
-    _write_ahead(database)
-
-
-def _write_ahead(database: sqlite3.Connection) -> None:
-    import sqlite3
-    from time import monotonic, sleep
-
-    # Changing the mode needs the file to itself, and does not wait for that by itself.
-    until = monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or monotonic() > until:
-                raise
-            sleep(0.01)
-
-
-def _is_empty(database: sqlite3.Connection) -> bool:
-    asked = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id")
-    return all(database.execute(question).fetchone() == (0,) for question in asked)
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Say what the database says as an error of this package."""
-    import sqlite3
-
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "") or ""
-        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise _not_a_store(path, visible(str(error))) from error
-        busy = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-        raise unavailable(path.name, str(path), str(error), busy=busy) from error
-
-
-def _not_a_store(path: Path, why: str) -> ArtifactError:
-    return not_a_store(path.name, str(path), why)
-
-
-def _close_in(process: int, database: sqlite3.Connection) -> None:
-    if os.getpid() == process:
-        database.close()
-
-
-def _nothing() -> None:
-    """Close nothing."""
 
 
 # -- what stands in a row ------------------------------------------------------------------------

@@ -71,6 +71,39 @@ def has_other_content(rules: RuleSet, other: RuleSet) -> bool:
     return alike and not rules.is_bare and rules != other
 
 
+#: By name and version, the digest of the content that judged first under it in this process.
+_judged: dict[tuple[str, str], str] = {}
+
+#: So many versions are remembered.
+MOST_VERSIONS: Final = 1000
+
+
+def judged_otherwise(rules: RuleSet) -> bool:
+    """Say whether other content judged under this name and version first, in this process.
+
+    What judged first stays the version's content, so that whoever judges by one content twice
+    hears the same.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules.model import Rule
+    >>> old, new = (RuleSet("docs", "1", [Rule({"a": {"gt": n}}, "x")]) for n in (7, 14))
+    >>> [judged_otherwise(one) for one in (old, new, old, new)]
+    [False, True, False, True]
+    """
+    if rules.is_bare:
+        return False
+    key = rules.name, rules.version
+    if key not in _judged and len(_judged) >= MOST_VERSIONS:
+        return False
+    return _judged.setdefault(key, rules.digest) != rules.digest
+
+
+def forget_judged() -> None:
+    """Begin a session anew, in which nothing has judged yet."""
+    _judged.clear()
+
+
 def check_version(rules: RuleSet, earlier: Iterable[RuleSet]) -> RuleSet:
     """Give a set that may be kept beside earlier ones.
 

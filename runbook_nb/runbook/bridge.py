@@ -23,6 +23,7 @@ from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
+from runbook_nb.rules.keeping import judged_otherwise, next_version
 from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope
@@ -295,6 +296,16 @@ def paused_error(
     return error
 
 
+def _version_note(run: Run) -> str:
+    """Say that a version which judged here stood for other content before, in this session."""
+    for rules in run.raw_rule_sets():
+        if judged_otherwise(rules):
+            other = next_version(rules.version)
+            said = f"judged under {rules.title}, content differs from what judged before"
+            return f"{said}; write version {other!r}"
+    return ""
+
+
 def _misspelt(
     declaration: Declaration, run: Run, recorded: RecordedDispatch, ctx: ToolContext
 ) -> Iterator[tuple[str, str, str]]:
@@ -379,7 +390,8 @@ async def compose_envelope(
             run,
             groups,
             rowset,
-            () if telling is None else (telling.short, telling.why),
+            telling=() if telling is None else (telling.short, telling.why),
+            version_note=_version_note(run),
         ),
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,

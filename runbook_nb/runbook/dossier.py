@@ -178,6 +178,8 @@ class Dossier:
         Name and version of the declared rules.
     telling : tuple of str
         Why most subjects could not be judged, and what to do about it; empty where rules are fine.
+    version_note : str
+        That a version which judged stood for other content before in the session.
     """
 
     def __init__(
@@ -198,22 +200,17 @@ class Dossier:
         collected: VerdictRows | None = None,
         items_of_rows: Mapping[str, Any] | None = None,
         telling: Sequence[str] = (),
+        version_note: str = "",
     ) -> None:
-        self.telling = tuple(telling)
-        self.procedure = procedure
+        self.telling, self.version_note = tuple(telling), version_note
+        self.procedure, self.structure, self.decider = procedure, structure, decider
         self.sources = tuple(sources)
-        self.structure = structure
-        self.decider = decider
         self.fan_outs = tuple(fan_outs)
         self.rows = rows if isinstance(rows, WireRows) else tuple(rows)
-        self.units = units
-        self.ranked = ranked
-        self.stamp = stamp
+        self.units, self.ranked, self.stamp = units, ranked, stamp
         self._run = run
-        self._carried = tuple(carried)
-        self._total = subjects_total
-        self._collected = collected
-        self._items_of_rows = items_of_rows
+        self._carried, self._total = tuple(carried), subjects_total
+        self._collected, self._items_of_rows = collected, items_of_rows
         self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
@@ -228,7 +225,9 @@ class Dossier:
         run: Run,
         groups: Sequence[FanOutGroup],
         rowset: Rowset | None,
+        *,
         telling: Sequence[str] = (),
+        version_note: str = "",
     ) -> Dossier:
         """Make the dossier of a run that answered."""
         verdicts, rules = declaration.verdicts, declaration.rules
@@ -248,6 +247,7 @@ class Dossier:
             run=run,
             collected=_collected(run, rowset),
             telling=[text(words) for words in telling],
+            version_note=text(version_note),
         )
 
     @property

@@ -200,6 +200,12 @@ class Side(Immutable):
         return f"{number}, {said}" if said else number
 
 
+def share_a_version(before: Side, after: Side) -> bool:
+    """Say whether two sides were judged by two contents under one version."""
+    digests = {before.digest, after.digest}
+    return before.title == after.title and None not in digests and len(digests) > 1
+
+
 def declined_last(words: Iterable[str]) -> tuple[str, ...]:
     """Give verdicts each once, in order, ``declined`` at the end.
 

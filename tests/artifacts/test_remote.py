@@ -69,7 +69,8 @@ def test_a_url_and_a_file_system_with_a_path_are_the_same_place():
     ref = filed(store, {"é": [1]})
     other = RemoteArtifacts(fsspec.filesystem("memory"), "same/walks")
     assert other.get_sync(HERE, ref).data == '{"é":[1]}'
-    assert other.url == store.url == "memory://same/walks"
+    assert other.url == store.url == "memory:///same/walks"
+    assert RemoteArtifacts(store.url).head_sync(HERE, ref) == store.head_sync(HERE, ref)
     again = pickle.loads(pickle.dumps(RemoteArtifacts("memory://same/walks", max_count=3)))  # noqa: S301
     assert again.head_sync(HERE, ref) == store.head_sync(HERE, ref)
     assert again.retention.max_count == 3

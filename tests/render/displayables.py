@@ -39,6 +39,7 @@ from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.share.shared import SharedNotebook, ShareFinding
+from runbook_nb.testing.stores import StoreClaim, StoreReport
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
 from runbook_nb.widgets.form import RunForm
@@ -216,6 +217,12 @@ def shared(word: str) -> Any:
     return SharedNotebook(name=word, findings=findings, cells=3, outputs=2, answers=1)
 
 
+def store_report(word: str) -> Any:
+    outcomes = ("held", "broken", "unchecked")
+    claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
+    return StoreReport(store=word, claims=tuple(claims))
+
+
 def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
 
@@ -278,6 +285,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
     SharedNotebook: shared,
+    StoreReport: store_report,
     rb.Structure: lambda word: run(word).structure,
     rb.Tool: tool,
     rb.Toolbox: lambda word: rb.Toolbox([tool(word)]),

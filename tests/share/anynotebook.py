@@ -52,16 +52,18 @@ ODD = (
     *("\x1b[31m", "[REDACTED]", "…", "a=b", "C:\\Users\\bob\\q", "data:image/png;base64,AAAA"),
     *(MARK, "-->", "2026-11-29T10:00:00Z", "https://u:pw9@h/", "\\", '"', "'"),
 )
+#: Names that mean something to somebody.
+NAMES = (
+    *("a", "password", "token", "key", "threshold", "properties", "writeOnly", "type", "user"),
+    *("created", "value", "model_name", "state", "hidden", "digest", "runbook_nb", "payload"),
+)
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(ODD)
 
 
 def documents(planted: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
     """Make notebooks in whose texts, keys and packed parts something is planted."""
     texts = st.lists(words | planted, max_size=4).map("".join)
-    names = st.sampled_from(
-        "a password token key threshold properties writeOnly type user created value model_name "
-        "state hidden digest runbook_nb payload".split()
-    ) | planted.filter(lambda text: len(text) < 60)
+    names = st.sampled_from(NAMES) | planted.filter(lambda text: len(text) < 60)
     leaves = st.none() | st.booleans() | st.integers() | texts
     trees = st.recursive(
         leaves,

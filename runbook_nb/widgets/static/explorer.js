@@ -35,6 +35,7 @@ const heads = (...names) =>
 // What a picture holds that is not drawn by us goes, whoever sent it.
 const parsed = (text) => {
   const read = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  if (read.namespaceURI !== SVG || read.localName !== "svg") return null;
   for (const one of [read, ...read.querySelectorAll("*")]) {
     if (one.namespaceURI !== SVG || !DRAWN.has(one.localName)) {
       one.remove();
@@ -209,8 +210,8 @@ const render = ({ model, el }) => {
     const focus = canvas.contains(document.activeElement);
     flow = { id, nodes: new Map(), edges: [], names, note, focus };
     canvas.replaceChildren();
-    if (!picture.svg) return;
-    const drawn = parsed(picture.svg);
+    const drawn = picture.svg && parsed(picture.svg);
+    if (!drawn) return;
     drawn.setAttribute("role", "group");
     drawn.setAttribute("aria-label", "flowchart");
     for (const node of drawn.querySelectorAll("[data-n]")) {
