@@ -254,6 +254,9 @@ if TYPE_CHECKING:
     from runbook_nb.settings import (
         settings as settings,
     )
+    from runbook_nb.share.catalogue import (
+        Runs as Runs,
+    )
     from runbook_nb.share.sharing import (
         share_notebook as share_notebook,
     )
@@ -418,6 +421,7 @@ _HOMES: dict[str, str] = {
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",
+    "Runs": "share.catalogue",
 }
 
 __all__ = ["__version__", "errors", *_HOMES]

@@ -26,7 +26,7 @@ GROUPS = {
     "record": ("The record", "What a run leaves, and its views: [](../record.md)."),
     "coverage": ("Coverage", "Saying what an answer stands on: [](../envelope.md#the-ledger)."),
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
-    "artifacts": ("Artifacts", "Filing payloads under tickets: [](../record.md#artifacts)."),
+    "artifacts": ("Artifacts", "Filing payloads under tickets: [](../howto/keep-artifacts.md)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
     "widgets": (
         "Widgets",
@@ -35,7 +35,8 @@ GROUPS = {
         "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
     "share": (
-        "Files to hand on",
+        "Keeping and handing on",
+        "Keeping a history of runs: [](../howto/keep-a-history.md). "
         "Making a notebook safe to hand on: [](../howto/share-a-notebook.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
@@ -95,6 +96,9 @@ GIVEN_BACK = {
     "share": [
         "runbook_nb.share.shared.SharedNotebook",
         "runbook_nb.share.shared.ShareFinding",
+        "runbook_nb.share.history.RunEntry",
+        "runbook_nb.share.history.RunHistory",
+        "runbook_nb.share.history.Forgotten",
     ],
     "": ["runbook_nb.settings.Options"],
 }

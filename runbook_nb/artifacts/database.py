@@ -144,7 +144,10 @@ def _prepare(database: sqlite3.Connection, path: Path, form: Form) -> None:
         raise _refused(
             path, form, f"its tables have form {version}, and this reads form {form.version}"
         )
-    found = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    # Names that begin so are the database's own to give.
+    found = database.execute(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'"
+    )
     if {sql for (sql,) in found} != set(form.schema):
         raise _refused(path, form, f"its tables are not those of a {form.what}")
     _write_ahead(database)

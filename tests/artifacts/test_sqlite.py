@@ -181,6 +181,27 @@ def test_no_question_reads_every_row(path):
             assert "scope=?" in told, question
 
 
+def test_who_has_expired_is_asked_only_where_somebody_may(path, clock):
+    with SqliteArtifacts(path) as store:
+        store.put_sync(HERE, note("stays"))
+        leaves = note("leaves", expiresAt=clock.ms + 5)
+        refs = [store.put_sync(HERE, leaves).meta.ref for _ in range(2)]
+        asked = "INDEXED BY artifact_expires"
+        assert rows_in(path, "SELECT expiring FROM scope") == [(2,)]
+        assert asked in " ".join(statements_of(store, lambda: store.put_sync(HERE, note())))
+        assert store.delete_sync(HERE, refs[0])
+        clock.ms += 5
+        assert [gone.reason for gone in store.put_sync(HERE, note()).swept] == ["ttl"]
+        assert rows_in(path, "SELECT expiring FROM scope") == [(0,)]
+        assert asked not in " ".join(statements_of(store, lambda: store.put_sync(HERE, note())))
+
+
+def test_what_is_filed_one_after_another_stands_so(path):
+    with SqliteArtifacts(path) as store:
+        refs = [store.put_sync(HERE, note(str(n))).meta.ref for n in range(20)]
+    assert rows_in(path, "SELECT ref FROM artifact ORDER BY id") == [(ref,) for ref in refs]
+
+
 def test_many_are_one_transaction(path):
     with SqliteArtifacts(path, max_count=500) as store:
         many = [note(str(n)) for n in range(300)]
@@ -247,6 +268,24 @@ def test_one_that_is_refused_refuses_all_of_them(path, wrong, code):
         assert store.list_sync(HERE).artifacts == (kept,)
         assert store.dropped == 0
         assert rows_in(path, "SELECT count(*) FROM payload") == [(1,)]
+
+
+def test_of_several_that_are_refused_the_first_is_told(path):
+    wrong = [note(), *(note({n}) for n in range(module.CHUNK * 3)), "no artifact"]
+    with SqliteArtifacts(path) as store, pytest.raises(ArtifactError, match="set") as caught:
+        store.put_many_sync(HERE, wrong)
+    assert caught.value.where == "data"
+
+
+@pytest.mark.parametrize("cores", [None, 1, 3, 500])
+def test_many_are_filed_in_their_order_on_any_number_of_cores(path, monkeypatch, cores):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    texts = [f"number {n} " * (n % 7) for n in range(module.CHUNK * 2 + 1)]
+    with SqliteArtifacts(path, max_count=1000) as store:
+        puts = store.put_many_sync(HERE, [note(text) for text in texts])
+        assert [store.get_sync(HERE, put.meta.ref).data for put in puts] == texts
+        used = rows_in(path, "SELECT ref FROM artifact ORDER BY used")
+        assert used == [(put.meta.ref,) for put in puts]
 
 
 def test_a_failure_in_the_middle_of_a_verb_takes_all_of_it_back(path, monkeypatch):
