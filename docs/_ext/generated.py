@@ -26,13 +26,19 @@ GROUPS = {
     "record": ("The record", "What a run leaves, and its views: [](../record.md)."),
     "coverage": ("Coverage", "Saying what an answer stands on: [](../envelope.md#the-ledger)."),
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
-    "artifacts": ("Artifacts", "Filing payloads under tickets: [](../record.md#artifacts)."),
+    "artifacts": ("Artifacts", "Filing payloads under tickets: [](../howto/keep-artifacts.md)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
         "Changing rules by hand: [](../howto/iterate-rules.md). "
         "Going through a walk: [](../howto/explore-a-walk.md).",
+    ),
+    "share": (
+        "Keeping and handing on",
+        "Keeping a history of runs: [](../howto/keep-a-history.md). "
+        "Making a notebook safe to hand on: [](../howto/share-a-notebook.md). "
+        "Checking what somebody handed on: [](../howto/check-an-answer.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
@@ -74,7 +80,7 @@ GIVEN_BACK = {
     ],
     "runbook": [
         "runbook_nb.runbook.envelope.VerdictTable",
-        "runbook_nb.runbook.envelope.Explanation",
+        "runbook_nb.runbook.explanation.Explanation",
         "runbook_nb.runbook.envelope.FiledWalk",
         "runbook_nb.runbook.dossier.Dossier",
         "runbook_nb.runbook.dossier.SubjectFacts",
@@ -88,6 +94,13 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
+    "share": [
+        "runbook_nb.share.shared.SharedNotebook",
+        "runbook_nb.share.shared.ShareFinding",
+        "runbook_nb.share.history.RunEntry",
+        "runbook_nb.share.history.RunHistory",
+        "runbook_nb.share.history.Forgotten",
+    ],
     "": ["runbook_nb.settings.Options"],
 }
 

@@ -390,7 +390,7 @@ async def compose_envelope(
             run,
             groups,
             rowset,
-            () if telling is None else (telling.short, telling.why),
+            telling=() if telling is None else (telling.short, telling.why),
             version_note=_version_note(run),
         ),
         run=run,

@@ -166,8 +166,7 @@ class Dossier:
         rows_total: int | None = None,
         version_note: str = "",
     ) -> None:
-        self.telling = tuple(telling)
-        self.version_note = version_note
+        self.telling, self.version_note = tuple(telling), version_note
         self.procedure, self.structure, self.decider = procedure, structure, decider
         self.sources = tuple(sources)
         self.fan_outs = tuple(fan_outs)
@@ -191,8 +190,8 @@ class Dossier:
         run: Run,
         groups: Sequence[FanOutGroup],
         rowset: Rowset | None,
-        telling: Sequence[str] = (),
         *,
+        telling: Sequence[str] = (),
         version_note: str = "",
     ) -> Dossier:
         """Make the dossier of a run that answered."""

@@ -318,6 +318,8 @@ def test_long_limits_are_read_beside_their_values(lab, desk, theme):
         for said in ("of 24 items", "between", "kept"):
             why.get_by_text(said).first.wait_for()
         bench.shot(f"long_limits_{theme}")
+        # Nothing is squeezed to a few letters a line.
+        assert why.bounding_box()["height"] < 320
         assert bench.root.evaluate("(one) => one.scrollWidth <= one.clientWidth")
         assert why.evaluate("(one) => one.scrollWidth <= one.clientWidth")
         assert bench.desk.watched.ask("faint", bench.root) == []

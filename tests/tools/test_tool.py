@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+import runbook_nb as rb
 from runbook_nb._stop import Stop
 from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
 from runbook_nb.tools import Tool, ToolContext, define_tool, tool
@@ -204,6 +205,33 @@ class TestExecuting:
         with pytest.raises(RunCancelled, match="window closed"):
             late.execute_sync({}, ToolContext(signal=stop))
         assert ran == []
+
+    def test_a_call_that_is_stopped_does_not_wait_for_a_blocking_body(self):
+        stop, go_on, threads = Stop(), threading.Event(), []
+
+        @tool(blocking=True)
+        def source():
+            """Take long."""
+            threads.append(threading.current_thread())
+            stop.set("enough")
+            go_on.wait(10)
+
+        def procedure(tools):
+            async def look(scope):
+                await tools.call("source", {})
+
+            return rb.flow_chart("c", look, id="look").build()
+
+        runbook = rb.runbook_as_tool(
+            name="r", description="d", procedure=procedure, result_kind="report/x"
+        )
+        with pytest.raises(RunCancelled):
+            rb.Toolbox([source, runbook]).call_sync("r", signal=stop)
+        (thread,) = threads
+        assert thread.is_alive()
+        assert thread.daemon
+        go_on.set()
+        thread.join(10)
 
     def test_a_blocking_body_runs_in_another_thread_with_the_callers_context(self):
         @tool(blocking=True)

@@ -736,3 +736,13 @@ def test_no_secret_stands_in_the_text():
     form = ran(RunForm(make_box(leaking), "backup_triage").set(cluster="eu", token="hunter-22"))
     assert "hunter-22" not in line(form)
     assert "at Work" in line(form)
+
+
+def test_the_state_stays_small_however_many_values_there_are():
+    names = [f"host-{n}" for n in range(20_000)]
+    box = make_box(inputs={"host": {"enum": names}, "site": {"enum": names}}, required=("host",))
+    form = RunForm(box, "backup_triage").set(host="nowhere")
+    assert set(form.problems()) == {"host"}
+    state = {key: value for key, value in form.get_state().items() if key not in ("_esm", "_css")}
+    assert len(json.dumps(state).encode()) <= MAX_STATE // 8
+    assert form.set(host="host-19999").problems() == {}

@@ -141,9 +141,9 @@ const render = ({ model, el }) => {
     root.append(make("p", { class: "rbx-note" }, glyph("▲", { class: "rbw-sign" }), " ",
       opening.lacking));
   }
-  root.append(make("div", { class: "rbx-panes" },
-    pane,
-    total || fans.length ? make("div", { class: "rbx-side" }, panel, rows, evidence) : null));
+  const side = make("div", { class: "rbx-side" }, panel, rows, evidence);
+  const panes = make("div", { class: "rbx-panes" }, pane, total || fans.length ? side : null);
+  root.append(panes);
   if (total) root.append(transport, state);
 
   // -- the position -------------------------------------------------------------------------
@@ -391,8 +391,16 @@ const render = ({ model, el }) => {
 
   // -- the decision and the state -----------------------------------------------------------
 
+  // Beside the chart there is room for so many letters of keys, values and limits.
+  const ROOM = 30;
+  const long = (cell) => cell.reduce((sum, [, text]) => sum + text.length, 0);
+  const lettersOf = (rows) =>
+    [1, 2, 4].reduce((sum, at) => sum + Math.max(0, ...rows.map((row) => long(row[at]))), 0);
+
   const prove = (made) => {
     evidence.replaceChildren();
+    if (made && lettersOf(made.rows) > ROOM) panes.after(evidence);
+    else if (!side.contains(evidence)) side.append(evidence);
     if (!made) {
       evidence.append(make("span", { class: "rbw-dim" }, "no decision on this way"));
       return;
