@@ -34,7 +34,11 @@ GROUPS = {
         "Changing rules by hand: [](../howto/iterate-rules.md). "
         "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
-    "share": ("Keeping", "Keeping a history of runs: [](../howto/keep-a-history.md)."),
+    "share": (
+        "Keeping and handing on",
+        "Keeping a history of runs: [](../howto/keep-a-history.md). "
+        "Making a notebook safe to hand on: [](../howto/share-a-notebook.md).",
+    ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
 
@@ -90,6 +94,8 @@ GIVEN_BACK = {
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "share": [
+        "runbook_nb.share.shared.SharedNotebook",
+        "runbook_nb.share.shared.ShareFinding",
         "runbook_nb.share.history.RunEntry",
         "runbook_nb.share.history.RunHistory",
         "runbook_nb.share.history.Forgotten",

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from runbook_nb._text import visible
-from runbook_nb.artifacts.base import ShelfStore, drive
+from runbook_nb.artifacts.base import Shelf, ShelfStore, drive
+from runbook_nb.artifacts.model import ArtifactScope
 from runbook_nb.errors import ArtifactError
 
 T = TypeVar("T")
@@ -25,6 +28,13 @@ BUSY_SECONDS: Final = 30.0
 
 #: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
 _in_place: ContextVar[bool] = ContextVar("in_place", default=False)
+
+
+class DurableShelf(Shelf, Protocol):
+    """A shelf of which a row may have been spoilt."""
+
+    def discard(self, ref: str) -> bool:
+        """Remove a row that cannot be read; says whether there was one."""
 
 
 class DurableStore(ShelfStore):
@@ -76,6 +86,23 @@ class DurableStore(ShelfStore):
             return drive(start)
         finally:
             _in_place.reset(token)
+
+    def _delete(self, scope: ArtifactScope, ref: Any, now: int) -> bool:
+        try:
+            return super()._delete(scope, ref, now)
+        except ArtifactError as error:
+            if error.code != "integrity":
+                raise
+        with self._open(scope) as shelf:  # what cannot be read can be thrown away
+            return shelf.discard(ref)
+
+    @abstractmethod
+    def _open(self, scope: ArtifactScope) -> AbstractContextManager[DurableShelf]:
+        """Open the shelf of a scope; nobody else works on it until it is closed."""
+
+    @abstractmethod
+    def faults(self) -> tuple[ArtifactError, ...]:
+        """Read everything that is kept, and give what is wrong with it; changes nothing."""
 
     def forked(self) -> None:
         """Begin anew in a forked child, where no other thread holds anything."""

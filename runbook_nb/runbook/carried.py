@@ -6,7 +6,7 @@ included; where something cannot be written, its words are, and a view says what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from math import isnan
 from typing import Any, Final
@@ -85,6 +85,50 @@ def _have_own_names(subjects: Sequence[Mapping[str, Any]]) -> bool:
 def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
     """Take secret texts out of JSON values without hiding any key of ours."""
     return thaw(redactor.texts(value)) if redactor.active else value
+
+
+def hidden_by_name(
+    written: Mapping[str, Any], named: Callable[[str], bool]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Hide in a written dossier the compared values of keys that are named, and nothing else.
+
+    Compared values stand in it by their place in the rules and under no name.
+
+    Returns
+    -------
+    tuple of dict and list
+        The dossier, and the values that were hidden.
+    """
+    sources = [_read_source(entry) for entry in written["rule_sets"]]
+    keys: list[set[str]] = [set() for _ in sources]
+    gone: list[Any] = []
+    subjects = []
+    for entry in written["subjects"]:
+        shown = entry
+        if "decision" in entry:
+            said = entry["decision"]
+            number, values = said["rules"], list(said["values"])
+            rules = sources[number].rules
+            conditions = () if rules is None else _conditions(rules, said["codes"], values)
+            for place, key in enumerate(conditions):
+                if named(key) and values[place] not in (PLACEHOLDER, {"$missing": True}, None):
+                    gone.append(values[place])
+                    keys[number].add(key)
+                    values[place] = PLACEHOLDER
+            shown = {**entry, "decision": {**said, "values": values}}
+        subjects.append(shown)
+    if not gone:
+        return dict(written), []
+    told = [
+        {**entry, "hidden": sorted({*entry.get("hidden", ()), *met})} if met else entry
+        for entry, met in zip(written["rule_sets"], keys, strict=True)
+    ]
+    return {**written, "rule_sets": told, "subjects": subjects}, gone
+
+
+def _conditions(rules: RuleSet, codes: Sequence[int], values: Sequence[Any]) -> list[str]:
+    path = path_for(rules, [int(code) for code in codes])
+    return [one.key for one in Decision(path, tuple(values), None).conditions]
 
 
 def _written_source(source: RuleSource) -> dict[str, Any]:

@@ -456,7 +456,8 @@ def test_a_forked_child_opens_the_file_for_itself(path):
         child = multiprocessing.get_context("fork").Process(
             target=from_a_child, args=(store, ref, theirs)
         )
-        child.start()
+        with store._database._lock, store._counting:  # as another thread would at that moment
+            child.start()
         assert mine.recv() == "from the parent"
         other = mine.recv()
         child.join(30)
@@ -598,6 +599,35 @@ def test_a_payload_that_is_gone_is_an_integrity_error(path):
         with pytest.raises(ArtifactError) as caught:
             store.get_sync(HERE, ref)
     assert caught.value.code == "integrity"
+
+
+def test_one_that_cannot_be_read_hides_no_other_and_can_be_thrown_away(path):
+    with SqliteArtifacts(path, max_count=9) as store:
+        made = [store.put_sync(HERE, note(str(n), expiresAt=10**15)).meta.ref for n in range(9)]
+        bad = store.list_sync(HERE, limit=1).artifacts[0].ref
+        others = set(made) - {bad}
+        change(path, ("UPDATE artifact SET ticket = '{}' WHERE ref = ?", (bad,)))
+        first = store.list_sync(HERE, limit=4)
+        rest = store.list_sync(HERE, limit=4, cursor=first.cursor)
+        assert {ticket.ref for ticket in (*first.artifacts, *rest.artifacts)} == others
+        assert rest.cursor is None
+        assert store.put_sync(HERE, note("more")).swept[0].ref in others
+        assert [(error.code, error.where) for error in store.faults()] == [("integrity", bad)]
+        with pytest.raises(ArtifactError):
+            store.get_sync(HERE, bad)
+        assert store.delete_sync(HERE, bad) is True
+        assert store.delete_sync(HERE, bad) is False
+        assert store.faults() == ()
+        sums = "SELECT count(*), sum(bytes) FROM artifact"
+        assert rows_in(path, "SELECT held, bytes FROM scope") == rows_in(path, sums)
+
+
+def test_a_damaged_payload_is_named_among_what_is_wrong(path):
+    with SqliteArtifacts(path) as store:
+        ref = store.put_sync(HERE, note("x" * 900)).meta.ref
+        assert store.faults() == ()
+        change(path, ("UPDATE payload SET packing = 0, body = ?", (b"y" * 900,)))
+        assert [error.where for error in store.faults()] == [ref]
 
 
 # --- the same as in memory -----------------------------------------------------------------------

@@ -39,6 +39,7 @@ from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.share.history import Forgotten, RunEntry, RunHistory
+from runbook_nb.share.shared import SharedNotebook, ShareFinding
 from runbook_nb.testing.stores import StoreClaim, StoreReport
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
@@ -209,6 +210,14 @@ def remote(word: str) -> Any:
     return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
 
 
+def shared(word: str) -> Any:
+    findings = tuple(
+        ShareFinding(action, f"value under the name {word}", f"the source of {word}")
+        for action in ("removed", "replaced", "kept", "not checked")
+    )
+    return SharedNotebook(name=word, findings=findings, cells=3, outputs=2, answers=1)
+
+
 def kept_runs(word: str) -> Any:
     runs = rb.Runs(Path(_FOLDER.name, f"{next(_NUMBERS)}.db"))
     for _ in range(2):
@@ -283,6 +292,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.FileArtifacts: files,
     rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
+    SharedNotebook: shared,
     StoreReport: store_report,
     rb.Runs: kept_runs,
     RunHistory: lambda word: kept_runs(word).history(),
