@@ -16,7 +16,7 @@ from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.record.counts import FanOutCounts
-from runbook_nb.record.redact import Redactor
+from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet, path_for
 from runbook_nb.rules.hiding import HiddenKeys
