@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from runbook_nb._text import clip, visible
@@ -20,6 +21,7 @@ from runbook_nb.artifacts.base import (
     Row,
     now_ms,
     scope_of,
+    tampered,
 )
 from runbook_nb.artifacts.database import Database, Form
 from runbook_nb.artifacts.durable import ARTIFACTS, DurableStore, path_of
@@ -27,6 +29,7 @@ from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
 from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
 from runbook_nb.artifacts.parcel import Parcel, digest_of
 from runbook_nb.artifacts.totals import KindTotals, totals_card
+from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import Options, settings
 
 if TYPE_CHECKING:
@@ -54,7 +57,13 @@ _SCHEMA: Final = (
     "CREATE UNIQUE INDEX payload_digest ON payload (digest)",
 )
 #: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
-FORM: Final = Form(application=0x72626E41, version=2, schema=_SCHEMA, what=ARTIFACTS)
+FORM: Final = Form(
+    application=0x72626E41,
+    version=2,
+    schema=_SCHEMA,
+    what=ARTIFACTS,
+    page=8192,  # payloads take fewer of them, and a verb on its own hardly more in bytes
+)
 _ROW: Final = "SELECT ref, form, ticket FROM artifact WHERE scope = ?"
 _FIND: Final = f"{_ROW} AND ref = ?"
 _BY_USE: Final = f"{_ROW} ORDER BY used"
@@ -72,6 +81,10 @@ _TOTALS: Final = (
     "ON scope.id = artifact.scope WHERE (expires IS NULL OR expires > ?)"
 )
 _INSERT: Final = "INSERT INTO artifact VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ALL: Final = (
+    "SELECT ref, ticket, artifact.bytes, packing, body FROM artifact "
+    "LEFT JOIN payload ON payload.id = artifact.payload ORDER BY scope, ref"
+)
 _LARGEST: Final = 2**63 - 1
 
 
@@ -196,6 +209,18 @@ class SqliteArtifacts(DurableStore, plain=True):
             shelf = _SqliteShelf(database, scope)
             yield shelf
             shelf.settle()
+
+    def faults(self) -> tuple[ArtifactError, ...]:
+        """Read everything that is kept, and give what is wrong with it; changes nothing.
+
+        Returns
+        -------
+        tuple of ArtifactError
+            ``integrity``, with the reference in ``where``: a ticket or a payload is not what was
+            filed.
+        """
+        with self._database.opened() as database:
+            return tuple(_faults(database.execute(_ALL)))
 
     def view(self, scope: ArtifactScope | None = None) -> Card:
         """Say what this looks like: counts and bytes by kind, for one scope or for all."""
@@ -330,6 +355,10 @@ class _SqliteShelf:
         self._ask("UPDATE payload SET holders = holders - 1 WHERE id = ?", (held_as,))
         self._ask("DELETE FROM payload WHERE id = ? AND holders < 1", (held_as,))
 
+    def discard(self, ref: str) -> bool:
+        self.remove(ref)
+        return True
+
     def expired(self, now: int) -> Iterable[Ticket]:
         # Once they were told of, what came since has yet to expire.
         if not self._expiring or self._swept_at == now:
@@ -338,7 +367,7 @@ class _SqliteShelf:
         self._write()
         found = self._ask(_EXPIRED, (self._id, now)).fetchall()
         found.sort(key=lambda row: row[3])
-        return [read_ticket(ref, text) for ref, _, text, _ in found]
+        return [row.ticket for row in _readable(row[:3] for row in found)]
 
     def oldest(self) -> Iterable[Ticket]:
         for row in self._rows(_BY_USE):  # nothing is asked before somebody has to leave
@@ -348,17 +377,17 @@ class _SqliteShelf:
         return self._held, self._bytes
 
     def newest(self, after: tuple[int, str] | None, limit: int) -> Iterable[Ticket]:
-        limit = min(limit, _LARGEST)
+        # Without a limit of its own: one that cannot be read does not count.
         if after is None:
-            rows = self._rows(_NEWEST, limit)
+            rows = self._rows(_NEWEST, _LARGEST)
         else:
             created, ref = -after[0], after[1]
-            rows = self._rows(_AFTER, created, created, ref, limit)
-        return [row.ticket for row in rows]
+            rows = self._rows(_AFTER, created, created, ref, _LARGEST)
+        return [row.ticket for row in islice(rows, limit)]
 
     def _rows(self, question: str, *values: Any) -> Iterator[Row]:
         self._write()
-        return (_row(*found) for found in self._ask(question, (self._id, *values)))
+        return _readable(self._ask(question, (self._id, *values)))
 
     def settle(self) -> None:
         """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
@@ -384,6 +413,23 @@ def _named(scope: ArtifactScope) -> tuple[str, str, str]:
 
 def _row(ref: str, form: Any, text: str) -> Row:
     return Row(read_ticket(ref, text), form_of(form))
+
+
+def _readable(found: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    """Give the rows that can be read; those that cannot hide none that can."""
+    for row in found:
+        with suppress(ArtifactError):
+            yield _row(*row)
+
+
+def _faults(found: Iterable[tuple[Any, ...]]) -> Iterator[ArtifactError]:
+    for ref, text, size, packing, body in found:
+        try:
+            if digest_of(unpack(size, packing, body)) != read_ticket(ref, text).digest:
+                raise tampered("a stored payload is not what was filed")
+        except ArtifactError as error:
+            error.where = ref
+            yield error
 
 
 def _key(ticket: Ticket) -> bytes:

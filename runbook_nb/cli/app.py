@@ -26,6 +26,7 @@ from runbook_nb.cli.main import (
     one_line,
     say_error,
 )
+from runbook_nb.cli.share import share
 from runbook_nb.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -159,5 +160,5 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
 
 
 app.command("list")(list_books)
-for command in (run, render, export, compare, check, notebooks):
+for command in (run, render, export, share, compare, check, notebooks):
     app.command()(command)

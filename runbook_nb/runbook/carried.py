@@ -6,7 +6,7 @@ included; where something cannot be written, its words are, and a view says what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from math import isnan
 from typing import Any, Final
@@ -16,7 +16,7 @@ from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.record.counts import FanOutCounts
-from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet, path_for
 from runbook_nb.rules.hiding import HiddenKeys
@@ -57,7 +57,7 @@ def write_dossier(
         "fan_outs": [group.to_dict() for group in dossier.fan_outs],
         "units": dict(dossier.units),
         "ranked": dossier.ranked,
-        "rows": to_wire(list(dossier.rows if cap is None else dossier.rows[:cap])),
+        "rows": to_wire(list(dossier.rows[:cap])),  # a slice is made column by column
         "rows_total": len(dossier.rows),
         "subjects": [
             _written_subject(facts, numbers)
@@ -85,6 +85,50 @@ def _have_own_names(subjects: Sequence[Mapping[str, Any]]) -> bool:
 def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
     """Take secret texts out of JSON values without hiding any key of ours."""
     return thaw(redactor.texts(value)) if redactor.active else value
+
+
+def hidden_by_name(
+    written: Mapping[str, Any], named: Callable[[str], bool]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Hide in a written dossier the compared values of keys that are named, and nothing else.
+
+    Compared values stand in it by their place in the rules and under no name.
+
+    Returns
+    -------
+    tuple of dict and list
+        The dossier, and the values that were hidden.
+    """
+    sources = [_read_source(entry) for entry in written["rule_sets"]]
+    keys: list[set[str]] = [set() for _ in sources]
+    gone: list[Any] = []
+    subjects = []
+    for entry in written["subjects"]:
+        shown = entry
+        if "decision" in entry:
+            said = entry["decision"]
+            number, values = said["rules"], list(said["values"])
+            rules = sources[number].rules
+            conditions = () if rules is None else _conditions(rules, said["codes"], values)
+            for place, key in enumerate(conditions):
+                if named(key) and values[place] not in (PLACEHOLDER, {"$missing": True}, None):
+                    gone.append(values[place])
+                    keys[number].add(key)
+                    values[place] = PLACEHOLDER
+            shown = {**entry, "decision": {**said, "values": values}}
+        subjects.append(shown)
+    if not gone:
+        return dict(written), []
+    told = [
+        {**entry, "hidden": sorted({*entry.get("hidden", ()), *met})} if met else entry
+        for entry, met in zip(written["rule_sets"], keys, strict=True)
+    ]
+    return {**written, "rule_sets": told, "subjects": subjects}, gone
+
+
+def _conditions(rules: RuleSet, codes: Sequence[int], values: Sequence[Any]) -> list[str]:
+    path = path_for(rules, [int(code) for code in codes])
+    return [one.key for one in Decision(path, tuple(values), None).conditions]
 
 
 def _written_source(source: RuleSource) -> dict[str, Any]:
@@ -120,27 +164,35 @@ def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dic
     if facts.reason is not None:
         entry["reason"] = facts.reason
     decision = facts.decision
-    values = _written_values(decision) if isinstance(decision, Decision) else None
-    judged: Any = decision.path.rules if isinstance(decision, Decision) else None
-    if isinstance(decision, Decision) and values is not None and judged in numbers:
-        entry["decision"] = {
-            "rules": numbers[judged],
-            "codes": list(decision.path.codes),
-            "values": values,
-        }
-    elif decision is not None:
+    if isinstance(decision, Decision):
+        number = numbers.get(decision.path.rules)
+        values = None if number is None else _written_values(decision)
+        if values is not None:
+            codes = list(decision.path.codes)
+            entry["decision"] = {"rules": number, "codes": codes, "values": values}
+            return entry
+    if decision is not None:
         entry["told"] = ToldDecision.of(decision).to_dict()
     return entry
+
+
+#: Classes whose values are written as they stand; of whole numbers only those that are not huge.
+_AS_THEY_STAND: Final = frozenset({bool, type(None)})
+_HUGE: Final = 2**63
 
 
 def _written_values(decision: Decision) -> list[Any] | None:
     """Write the compared values; None when one of them would not come back as it was."""
     values: list[Any] = []
     report = WireReport()
-    for condition in decision.conditions:
-        actual = condition.actual
-        if condition.redacted:
-            values.append(PLACEHOLDER)
+    for actual in decision.actuals:  # what is hidden has its placeholder there
+        cls = actual.__class__
+        if (
+            cls in _AS_THEY_STAND
+            or (cls is int and -_HUGE < actual < _HUGE)
+            or (cls is str and actual.isascii())
+        ):
+            values.append(actual)
         elif actual is MISSING:
             values.append({"$missing": True})
         elif isinstance(actual, float) and isnan(actual):

@@ -125,7 +125,7 @@ def read_notebook(
 ) -> Envelope:
     """Read an answer out of a notebook's outputs; see `Envelope.from_notebook`."""
     path = Path(path)
-    return _chosen(path, _in_notebook(path, _parsed(path, _text_of(path))), which, artifacts)
+    return _chosen(path, _in_notebook(path, _parsed(path, text_of(path))), which, artifacts)
 
 
 # -- finding -------------------------------------------------------------------------------
@@ -158,11 +158,11 @@ def found_in(path: str | os.PathLike[str]) -> list[Found]:
     path = Path(path)
     kind = path.suffix.lower()
     if kind == ".ipynb":
-        return _in_notebook(path, _parsed(path, _text_of(path)))
+        return _in_notebook(path, _parsed(path, text_of(path)))
     if kind in (".html", ".htm"):
-        return list(_in_html(_text_of(path), "the page", None))
+        return list(_in_html(text_of(path), "the page", None))
     if kind == ".json":
-        return [Found(place="the file", payload=_parsed(path, _text_of(path)), carrier="file")]
+        return [Found(place="the file", payload=_parsed(path, text_of(path)), carrier="file")]
     raise LoadError(
         f"{show(path.name)} is no file an answer can be read from",
         where=str(path),
@@ -287,7 +287,14 @@ def _said(one: Found) -> str:
 # -- reading -------------------------------------------------------------------------------
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Give the text of a file that may hold answers.
+
+    Raises
+    ------
+    LoadError
+        It is no UTF-8 text, too large, or not there.
+    """
     try:
         size = path.stat().st_size
         if size > MAX_FILE:

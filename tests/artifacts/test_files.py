@@ -1,6 +1,7 @@
 """The store in a folder: no file is half there, none hides another, none leads elsewhere."""
 
 import errno
+import itertools
 import json
 import multiprocessing
 import os
@@ -9,6 +10,9 @@ import random
 import stat
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as trials
+from hypothesis import strategies as st
 
 from runbook_nb.artifacts import ArtifactScope, FileArtifacts, InMemoryArtifacts, layout
 from runbook_nb.artifacts import durable as waiting
@@ -17,6 +21,7 @@ from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import settings
 
 HERE, THERE = ArtifactScope("c1"), ArtifactScope("c1", "t", "p")
+NUMBERS = itertools.count()
 NOBODY = "art_" + "a" * 22
 
 
@@ -264,6 +269,33 @@ def test_a_damaged_ticket_is_told_and_hides_no_other(path, damage):
     assert len(list(path.glob("payloads/*/*/*"))) == 1
 
 
+@trials(deadline=None, max_examples=150)
+@given(st.data())
+def test_whatever_is_changed_in_whatever_file_nothing_false_is_given(folder, data):
+    store = FileArtifacts(folder / f"spoilt{next(NUMBERS)}")
+    texts = [f"text {n} " * 40 for n in range(3)]
+    made = {filed(store, text): text for text in texts}
+    files = sorted(f for f in store.path.rglob("*") if f.is_file() and f.name.startswith("art_"))
+    victim = data.draw(st.sampled_from(files))
+    whole = victim.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    how = data.draw(st.sampled_from(["cut", "flip", "double"]))
+    flipped = whole[:at] + bytes([whole[at] ^ data.draw(st.integers(1, 255))]) + whole[at + 1 :]
+    victim.write_bytes({"cut": whole[:at], "flip": flipped, "double": whole + whole}[how])
+    spoilt = victim.name.removesuffix(".json")
+    again = FileArtifacts(store.path)
+    wrong = again.faults()
+    assert [error.code for error in wrong] in ([], ["integrity"])  # a blank for a blank is no harm
+    for ref, text in made.items():
+        if wrong and ref == spoilt:
+            with pytest.raises(ArtifactError) as caught:
+                again.get_sync(HERE, ref)
+            assert caught.value.code == "integrity"
+        else:
+            assert again.get_sync(HERE, ref).data == text
+    assert refs(again) >= made.keys() - {spoilt}
+
+
 def test_a_ticket_of_another_scope_does_not_count_here(store):
     ref = filed(store, "theirs", THERE)
     filed(store, "ours")
@@ -394,6 +426,49 @@ def test_a_folder_that_is_gone_is_said_to_be(store):
     with pytest.raises(ArtifactError) as caught:
         filed(store)
     assert caught.value.code == "store_unavailable"
+
+
+# --- what it costs, and what is left -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["get_sync", "head_sync", "delete_sync"])
+def test_a_verb_opens_as_many_files_however_much_is_held(path, monkeypatch, verb):
+    opened, opening = [], os.open
+    monkeypatch.setattr(os, "open", lambda *a, **more: opened.append(a) or opening(*a, **more))
+    counts = []
+    for held in (5, 100):
+        store = FileArtifacts(path.with_name(f"held{held}"))
+        made = [filed(store, str(n)) for n in range(held)]
+        opened.clear()
+        getattr(store, verb)(HERE, made[2])
+        counts.append(len(opened))
+    assert counts[0] == counts[1] <= 8
+
+
+def test_a_put_reads_each_ticket_once_and_never_again(path, monkeypatch):
+    store = FileArtifacts(path)
+    for n in range(30):
+        filed(store, str(n))
+    other, read = FileArtifacts(path), []
+    reading = layout.read_ticket_file
+    monkeypatch.setattr(layout, "read_ticket_file", lambda *a: read.append(a[1]) or reading(*a))
+    filed(other, "first")
+    assert len(read) == 30
+    filed(other, "second")
+    assert len(read) == 30
+
+
+def test_what_no_ticket_holds_is_tidied_away_and_nothing_else(store):
+    ref, gone = filed(store, "kept"), filed(store, "gone")
+    ticket_of(store, gone).unlink()
+    with store._files.holding(layout.key_of(HERE)):  # as if somebody were at work
+        note_of = store._files.doing(layout.key_of(HERE), "d" * 64, gone)
+        with note_of:
+            assert FileArtifacts(store.path).tidy() == 0
+    assert store.tidy() == 1
+    assert store.tidy() == 0
+    assert store.get_sync(HERE, ref).data == "kept"
+    assert len(list(store.path.glob("payloads/*/*/*"))) == 1
 
 
 # --- side by side ------------------------------------------------------------------------------
