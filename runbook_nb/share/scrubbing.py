@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 import zlib
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ from runbook_nb.share.pictures import without_words
 from runbook_nb.share.secretnames import given_away, is_open
 from runbook_nb.share.shared import Findings
 from runbook_nb.share.spellings import Spellings
-from runbook_nb.share.travelling import NOTEBOOK_FORMAT, read_travelling, written_form
+from runbook_nb.share.travelling import read_travelling, written_form
 
 #: Rounds after which a text that still changes is hidden whole.
 _ROUNDS: Final = 6
@@ -65,12 +66,32 @@ class Scrub:
         self.machine = machine
         self.findings = findings
         self.spellings = Spellings(learning.texts)
-        #: Whether it only learns.
-        self.only_learns = False
+        self._only_learns = False
+        #: Texts that were looked through and stay as they are, with how they were looked through.
+        self._stay: set[tuple[str, str, bool, bool]] = set()
+        #: Answers that were looked through: one output may carry its answer in two ways.
+        self._answers: dict[str, Any] = {}
+
+    @property
+    def only_learns(self) -> bool:
+        """Whether it only learns."""
+        return self._only_learns
+
+    @only_learns.setter
+    def only_learns(self, value: bool) -> None:
+        self._only_learns = value
+        self.forget()
 
     def refresh(self) -> None:
         """Look for what has been learnt since, too."""
-        self.spellings = self.spellings.with_more(self.learning.texts)
+        before, self.spellings = self.spellings, self.spellings.with_more(self.learning.texts)
+        if self.spellings is not before:
+            self.forget()
+
+    def forget(self) -> None:
+        """Look through everything anew, also what has been met."""
+        self._stay.clear()
+        self._answers.clear()
 
     # -- text --------------------------------------------------------------------------------
 
@@ -117,6 +138,15 @@ class Scrub:
         return made
 
     def _words(self, text: str, place: str, form: str, paths: bool, files: bool) -> str:
+        key = (text, form, paths, files)
+        if key in self._stay:
+            return text
+        made = self._looked_through(text, place, form, paths, files)
+        if made == text:
+            self._stay.add(key)
+        return made
+
+    def _looked_through(self, text: str, place: str, form: str, paths: bool, files: bool) -> str:
         if self.only_learns:
             if form != "program":
                 self.learning.take_text(text, code=form == "code")
@@ -281,6 +311,17 @@ class Scrub:
 
         What is hidden in it stays readable as an answer that hides something.
         """
+        try:
+            met = json.dumps(payload)
+        except RecursionError:
+            self.findings.add("removed", "data nested too deeply to be looked through", place)
+            return None
+        if met not in self._answers:
+            self._answers[met] = self._answer(payload, place)
+        made = self._answers[met]
+        return payload if made == payload else made
+
+    def _answer(self, payload: Mapping[str, Any], place: str) -> Mapping[str, Any] | None:
         made: Any = payload
         wire = payload.get("envelope")
         if isinstance(wire, Mapping) and isinstance(wire.get("dossier"), Mapping):
@@ -323,8 +364,11 @@ class Scrub:
             str(name): self.text(str(why), place)
             for name, why in (missing.items() if isinstance(missing, Mapping) else ())
         }
-        made = written_form(payload, filed, kept)
-        return dict(entry) if made == entry and entry["format"] == NOTEBOOK_FORMAT else made
+        known = {"format", "payload", "sha-256", "filed", "not_filed"}
+        same = payload is read.payload and filed == entry.get("filed", {}) and known >= entry.keys()
+        if same and kept == entry.get("not_filed", {}):
+            return dict(entry)
+        return written_form(payload, filed, kept)
 
     def _filed(self, written: Mapping[str, Any], place: str) -> dict[str, Any] | None:
         ticket = dict(written["ticket"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from runbook_nb.record.secrets import PLACEHOLDER
@@ -32,6 +33,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 Names = Callable[[str], bool]
 
 
+@lru_cache(4096)
 def looks_secret(name: str) -> bool:
     """Say whether a name is one under which secrets stand.
 

@@ -233,6 +233,7 @@ def _learn(document: dict[str, Any], scrub: Scrub) -> None:
         learning.take_code_names(source)
     scrub.only_learns = True
     for _ in range(2):
+        scrub.forget()
         for source in sources:
             learning.take_code(source)
         scrub.data(document["metadata"].get("widgets", {}), "")
