@@ -187,6 +187,8 @@ STORIES = (
     "12_late_flights",
     "13_my_environment",
     "14_patch_deadlines",
+    "15_hand_to_an_agent",
+    "90_share",
 )
 story = pytest.mark.parametrize("name", STORIES)
 
@@ -253,7 +255,9 @@ def test_without_a_kernel_a_form_shows_its_fields_and_its_answer():
 
 
 def test_the_first_line_at_night_counts_what_could_not_be_judged():
-    (card,) = cards("10_on_call", "RunForm")
+    (form,) = cards("10_on_call", "RunForm")
+    assert "As it stands in the page" in form
+    (card,) = cards("10_on_call", "Envelope")
     for said in ("eu-1", "1 critical", "1 declined", "mon-2: backup-1, backup-2"):
         assert said in card, card
 
