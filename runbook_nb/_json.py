@@ -125,7 +125,7 @@ def _is_fine(top: Any) -> bool:
             elif isinstance(value, list | tuple):
                 inner += value
         try:
-            if not "".join(texts).isascii():
+            if _text_problem("".join(texts)) is not None:
                 return False
         except TypeError:  # a key that is no text
             return False
@@ -158,7 +158,7 @@ def are_plain(rows: Sequence[Any]) -> bool:
         return _is_fine(texts + values)
     if str in classes:
         texts += [value for value in values if value.__class__ is str]
-    return "".join(texts).isascii()
+    return _text_problem("".join(texts)) is None
 
 
 def _first_problem(top: Any, most: int | None) -> str | None:
@@ -331,6 +331,8 @@ def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
     if isinstance(value, Set):
         items = [_wire(item, report, path) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, canonical(item)))
+    if isinstance(value, list | tuple) and value and are_plain(value):
+        return list(map(dict, value))
     return [_wire(item, report, path) for item in value]
 
 

@@ -146,22 +146,27 @@ class Alike(Sequence[int]):
     (3, 0, [0, 2, 3], [2, 3])
     """
 
-    __slots__ = ("_kinds", "_length", "_numbers")
+    __slots__ = ("_kinds", "_length", "_numbers", "_places")
 
     def __init__(self, numbers: Numbers, kinds: tuple[int, ...], length: int | None = None) -> None:
         self._numbers = numbers
         self._kinds = kinds
         self._length = sum(map(numbers.count, kinds)) if length is None else length
+        #: All of them, once one of them was looked up.
+        self._places: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return self._length
 
     def __iter__(self) -> Iterator[int]:
+        return iter(self._found())
+
+    def _found(self) -> Sequence[int] | compress[int]:
         size = len(self._numbers)
         if self._length == size:
-            return iter(range(size))
+            return range(size)
         if len(self._kinds) == 1:
-            return iter(places_of(self._numbers, self._kinds[0]))
+            return places_of(self._numbers, self._kinds[0])
         return compress(range(size), map(set(self._kinds).__contains__, self._numbers))
 
     @overload
@@ -171,7 +176,12 @@ class Alike(Sequence[int]):
     def __getitem__(self, index: int | slice) -> int | Sequence[int]:
         if index == 0 and self._length:
             return min(map(self._numbers.index, self._kinds))
-        return list(self)[index]
+        if isinstance(index, slice):
+            return list(self)[index]
+        if self._places is None:
+            found = self._found()
+            self._places = list(found) if isinstance(found, compress) else found
+        return self._places[index]
 
 
 _TAKES: Final = "write"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb.record.judged import Alike
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.shapes import ShapeFacts, facts_of
 from runbook_nb.rules.notes import Judgements
@@ -66,7 +67,9 @@ class _Gathered:
         if not any(facts.decision for facts in shapes.values()):
             return
         base, self.passed = self.passed, self.passed + len(fan)
-        for number, indices in fan.of_shapes().items():
+        numbers = fan.shape_numbers()
+        for number, times in fan.shape_counts().items():
+            indices = Alike(numbers, (number,), times)
             for event in shapes[number].events:
                 path = event.code.path
                 if event.code.kind == "decision" and path is not None:

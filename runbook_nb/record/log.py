@@ -171,6 +171,10 @@ class Event(NamedTuple):
 #: Says of a code that it begins an execution, or is told of the one that follows.
 _BEGINS: Final = 1
 _FOLLOWS: Final = 2
+_BEGINNING: Final = {"stage": _BEGINS, "resume": _FOLLOWS}
+
+#: Makes a tuple with names without the call that its class takes for it.
+_new: Final = tuple.__new__
 
 
 class Log:
@@ -266,13 +270,12 @@ class Log:
         for number in codes:
             code, width, stage, begins = specs[number]
             if begins == _BEGINS:
-                count += 1
-                latest[stage] = count
-                yield Event(code, at, count)
+                latest[stage] = execution = count = count + 1
             elif begins:  # told of the execution that follows
-                yield Event(code, at, count + 1)
+                execution = count + 1
             else:
-                yield Event(code, at, latest.get(stage, count))
+                execution = latest.get(stage, count)
+            yield _new(Event, (code, at, execution))
             at += width
 
     def _all_specs(self) -> list[tuple[Code, int, int, int]]:
@@ -283,8 +286,7 @@ class Log:
                 stages = self._stages
                 for code in self.codes[len(specs) :]:
                     stage = stages.setdefault(code.stage, len(stages))
-                    begins = {"stage": _BEGINS, "resume": _FOLLOWS}.get(code.kind, 0)
-                    specs.append((code, self.width(code), stage, begins))
+                    specs.append((code, width_of(code), stage, _BEGINNING.get(code.kind, 0)))
         return specs
 
     def take_back(self, track: Track, start: int, kinds: frozenset[str] | None = None) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
@@ -157,6 +157,10 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
+#: What there is where there is no policy.
+_HIDES_NOTHING: Final = Redact()
+
+
 def as_redact(given: Redact | Mapping[str, Any] | None) -> Redact | None:
     """Read a policy given as itself, as a mapping with the same names, or not at all.
 
@@ -208,7 +212,7 @@ class Redactor:
     ) -> None:
         marked = tuple(marked)
         self.active = policy is not None or bool(marked)
-        policy = policy or Redact()
+        policy = policy or _HIDES_NOTHING
         self._keys = frozenset((*policy.keys, *marked))
         self._patterns = tuple(re.compile(pattern) for pattern in policy.patterns)
         self._emits = tuple(re.compile(pattern) for pattern in policy.emits)

@@ -375,8 +375,12 @@ class Run(Renderable):
 
     def raw_rule_sets(self) -> list[Any]:
         """Give the rule sets that judged as they are; not served."""
+        return list(self._judges)
+
+    @cached_property
+    def _judges(self) -> tuple[Any, ...]:
         first, _ = self.walk.decision_paths()
-        return list(dict.fromkeys(path.rules for _, path in first))
+        return tuple(dict.fromkeys(path.rules for _, path in first))
 
     def branch_shapes(self, fan: FanOut) -> Iterator[tuple[int, Any]]:
         """Yield index and facts of each branch that began."""

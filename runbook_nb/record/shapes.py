@@ -83,6 +83,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     last: dict[str, Event] = {}  # of each kind
     decision: Event | None = None
     way: Code | None = None
+    written = True
     for event in events:
         code = event.code
         kind = code.kind
@@ -92,15 +93,14 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         if kind in STATE_CODES:
             if code.stage.path == level:
                 changes.append(event)
+                written = written and kind == "write"
         elif kind == "fan_out":
             fan_outs.append(event)
         elif kind in _WAYS:  # what a selector selects is no verdict
             way = code
             if kind != "route":
                 decision = event
-    plain: dict[str, int] | None = None
-    if all(event.code.kind == "write" for event in changes):
-        plain = {event.code.key or "": event.at for event in changes}
+    plain = {event.code.key or "": event.at for event in changes} if written else None
     route = None
     if way is not None:
         route = way.key if way.path is None else way.path.branch

@@ -19,7 +19,7 @@ from runbook_nb.coverage import (
 )
 from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled, describe_error
 from runbook_nb.record.kept import KeptRecords
-from runbook_nb.record.procedure import Procedure
+from runbook_nb.record.procedure import Procedure, is_procedure
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
 from runbook_nb.runbook.carried import scrubbed_texts
@@ -137,7 +137,7 @@ async def resume_call(
 
 def _procedure(declaration: Declaration, recorded: RecordedDispatch) -> Procedure:
     procedure = declaration.procedure(recorded.tools)
-    if not isinstance(procedure, Procedure):
+    if not is_procedure(procedure):
         raise DefinitionError(
             f"runbook_as_tool({declaration.name}): the procedure's factory gave "
             f"{type(procedure).__name__} for this call, not a built chart",

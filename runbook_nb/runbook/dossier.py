@@ -214,9 +214,13 @@ class Dossier:
         self._total = subjects_total
         self._collected = collected
         self._items_of_rows = items_of_rows
-        self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
+
+    @cached_property
+    def _column(self) -> str | None:
+        """The key that names a subject where the fan-out declared none."""
+        return subject_column(self.rows[0]) if self.rows else None
 
     def __repr__(self) -> str:
         return f"<Dossier of {visible(self.procedure)} · {counted(len(self.rows), 'row')}>"

@@ -210,7 +210,7 @@ def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
 
 def _failed_branches(run: Run) -> Iterator[Item]:
     # A fork goes on without a branch that failed, so nothing but this says that it did.
-    if all(code.kind != "fan_out" or code.stage.kind == "fan_out" for code in run.log.codes):
+    if {code.stage.kind for code in run.log.codes if code.kind == "fan_out"} <= {"fan_out"}:
         return
     found: dict[tuple[str, str], list[str]] = {}
     for fan, index, _ in run.walk.tracks():

@@ -438,7 +438,8 @@ did you mean 'ages'?
 
                 args, wanted = await redeem_wanted(tool, args, ctx.artifacts)
         credential = await issue_credential(tool, self._credentials)
-        ctx = replace(ctx, wanted=wanted, credential=credential)
+        if wanted or credential is not None:
+            ctx = replace(ctx, wanted=wanted, credential=credential)
         if tool.resume is not None and resuming:
             return await settled(tool.resume(call.checkpoint, args.get("answer"), ctx))
         return await tool.execute(args, ctx)
