@@ -116,17 +116,23 @@ class StagePlan:
         self.ref = StageRef(stage.id, stage.name, kind, path)
         self.loop_to = None if branch is None else branch.loop_to
         self.stage_code = log.number(Code("stage", self.ref))
-        self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
         #: What is done with it, as `run_chart` tells stages apart.
         self.form = _FORMS.get(type(stage), 0)
         #: Whether it runs once, here and now, and says nothing meanwhile.
         self.plain = not (stage.blocking or stage.retry or isinstance(stage, StreamingStage))
         #: The compiled rules of a decider, where `straight` judges by them.
         self.judging: Any = None
-        self.branches = {
-            one.route: StagePlan(one.stage, log, chart, path, one) for one in branches_of(stage)
-        }
-        self.default = stage.default if isinstance(stage, DeciderStage) else None
+        self.branches: dict[str, StagePlan] = {}
+        self.fn: Any = None
+        self.default: str | None = None
+        self.has_functions = False
+        if isinstance(stage, FunctionStage):
+            self.fn = stage.fn
+            return
+        for one in branches_of(stage):
+            self.branches[one.route] = StagePlan(one.stage, log, chart, path, one)
+        if isinstance(stage, DeciderStage):
+            self.default = stage.default
         rules = rules_of(stage)
         self.has_functions = rules is not None and any(not r.is_filter for r in rules.rules)
 

@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.record.log import width_of
+from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
 from runbook_nb.rules.columns import Columns, smallest
@@ -26,7 +28,7 @@ from runbook_nb.rules.judging import read
 from runbook_nb.rules.plan import DecisionPath, when_of
 
 if TYPE_CHECKING:
-    from runbook_nb.record.log import Log, Shape
+    from runbook_nb.record.log import Event, Log, Shape
     from runbook_nb.rules.ruleset import RuleSet
 
 #: Per branch the number of its kind.
@@ -269,7 +271,8 @@ class JudgedFan(FanOut):
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """Take the branch that ran as the first of its kind; `file` says which others are."""
         shape = self.log.shape_number(tuple(track.codes))
-        self.kinds.append(Kind(shape, status, tuple(self._sources(track))))
+        events = facts_of(self.log, self.log.shapes[shape]).events
+        self.kinds.append(Kind(shape, status, tuple(self._sources(track, events))))
         if note is not None:
             self.notes[index] = note
 
@@ -288,9 +291,9 @@ class JudgedFan(FanOut):
         self.numbers = numbers if kept else smallest(numbers, most)  # type: ignore[assignment]
         self._tally = []
 
-    def _sources(self, track: Track) -> Iterator[Source]:
+    def _sources(self, track: Track, events: Iterable[Event]) -> Iterator[Source]:
         rows: Any = None
-        for event in self.log.events(track.codes):
+        for event in events:
             code = event.code
             rows = code.stage if rows is None else rows
             if code.path is not None:
@@ -301,8 +304,8 @@ class JudgedFan(FanOut):
                 told = Told(track.values[event.at])
                 yield Refusal(self.rules) if self._refused(track) else told
             else:
-                width = self.log.width(code)
-                yield from map(Constant, track.values[event.at : event.at + width])
+                end = event.at + width_of(code)
+                yield from map(Constant, track.values[event.at : end])
 
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)

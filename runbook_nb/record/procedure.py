@@ -56,4 +56,4 @@ def is_procedure(value: object) -> TypeGuard[Procedure]:
     >>> is_procedure(flow_chart("c", print, id="a").build()), is_procedure(print)
     (True, False)
     """
-    return all([hasattr(value, part) for part in _PARTS])
+    return all(hasattr(value, part) for part in _PARTS)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb._value import frozen
 from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
 
 #: Kinds of code that change state.
@@ -20,8 +19,7 @@ STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
 _WAYS: Final = frozenset({"decision", "choice", "route"})
 
 
-@frozen(kw_only=False)
-class ShapeFacts:
+class ShapeFacts(NamedTuple):
     """The facts of one shape.
 
     Attributes

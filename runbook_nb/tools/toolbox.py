@@ -12,15 +12,17 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from runbook_nb._display import Renderable
+from runbook_nb._frozen import FrozenDict
 from runbook_nb._stop import Stop
 from runbook_nb._sync import asks_for_loop, run_sync
 from runbook_nb._text import MISSING, counted, did_you_mean, listed
 from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.artifacts import ArtifactStore, BoundArtifacts, InMemoryArtifacts, NoArtifacts
-from runbook_nb.coverage import read_coverage_result
+from runbook_nb.coverage import declaring_part, read_coverage_result
 from runbook_nb.errors import DefinitionError, ToolRefused
 from runbook_nb.settings import settings
 from runbook_nb.tools.catalogue import (
@@ -156,7 +158,7 @@ did you mean 'ages'?
         self._observer = observer
         self._permit = permit
         self._observer_failures = 0
-        self._declared: deque[Mapping[str, Any]] = deque(maxlen=MAX_DECLARED)
+        self._declared: deque[Callable[[], Mapping[str, Any]]] = deque(maxlen=MAX_DECLARED)
         self._declared_count = 0
         self._last_run: Any = None
         self._warned: set[str] = set()
@@ -192,7 +194,7 @@ did you mean 'ages'?
 
         Each has ``tool``, ``call_id``, ``status`` and ``declared``; `declared_count` counts all.
         """
-        return tuple(self._declared)
+        return tuple([entry() for entry in self._declared])
 
     @property
     def declared_count(self) -> int:
@@ -479,21 +481,19 @@ did you mean 'ages'?
     # -- telling ---------------------------------------------------------------------------
 
     def _declare(self, call: ToolCall, result: Any) -> None:
-        reading = read_coverage_result(result)
-        if reading is None:
+        part = declaring_part(result)
+        if part is None:
             return
-        entry = {
-            "tool": call.tool.name,
-            "call_id": call.call_id,
-            "status": reading.status,
-            "declared": [one.to_dict() for one in reading.declared],
-        }
-        self._declared.append(entry)
+        read = partial(_declaration, call.tool.name, call.call_id, part)
         self._declared_count += 1
-        kinds = [one.kind for one in reading.declared]
-        if "ledger" in kinds:
+        if self._observer is None and isinstance(result, FrozenDict):
+            self._declared.append(read)  # it cannot change: it is read when somebody asks
+            return
+        entry = read()
+        self._declared.append(lambda: entry)
+        if "ledger" in [one["kind"] for one in entry["declared"]]:
             self._tell({"type": "tools.coverage_declared", **entry})
-        if reading.status == "absent":
+        if entry["status"] == "absent":
             self._tell({"type": "tools.absent", **entry})
 
     def _tell_unchecked(self, call: ToolCall) -> None:
@@ -549,6 +549,14 @@ did you mean 'ages'?
             closing=tuple(closing),
             remarks=tuple(remarks),
         )
+
+
+def _declaration(tool: str, call_id: str, declaring: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what an answer declared about its ground."""
+    reading = read_coverage_result(declaring)
+    assert reading is not None  # noqa: S101 - it is the part that declares
+    declared = [one.to_dict() for one in reading.declared]
+    return {"tool": tool, "call_id": call_id, "status": reading.status, "declared": declared}
 
 
 def _is_async(function: Any) -> bool:
