@@ -44,6 +44,12 @@ _CHECKED: Final = frozenset(
 )
 
 
+#: Words of a schema that say nothing of arguments that are not given.
+_ASKS_NOTHING: Final = frozenset(
+    {"type", "properties", "additionalProperties", "title", "description"}
+)
+
+
 def validate_arguments(schema: Mapping[str, Any], args: Any) -> list[Problem]:
     """Say everything that is wrong with the arguments of a call; nothing when all is well.
 
@@ -72,6 +78,9 @@ def validate_arguments(schema: Mapping[str, Any], args: Any) -> list[Problem]:
     ["days: is required; did you write 'day' for it?",
      "day: is not among the names that can be given; did you mean 'days'?"]
     """
+    nothing = isinstance(args, dict) and not args
+    if nothing and schema.get("type") == "object" and schema.keys() <= _ASKS_NOTHING:
+        return []
     return list(_Judge(schema).judge(schema, args, "", 0))
 
 

@@ -226,7 +226,8 @@ def _run(door: _Door) -> KeyboardInterrupt | None:
     if threading.current_thread() is not threading.main_thread():
         door.run()
         return None
-    import signal
+    # What `signal` is made of: itself it looks every handler up among its constants.
+    import _signal as signal  # type: ignore[import-not-found]
 
     before = signal.getsignal(signal.SIGINT)
     if isinstance(before, _Presses):

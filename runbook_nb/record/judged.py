@@ -150,7 +150,9 @@ class Alike(Sequence[int]):
 
     __slots__ = ("_kinds", "_length", "_numbers", "_places")
 
-    def __init__(self, numbers: Numbers, kinds: tuple[int, ...], length: int | None = None) -> None:
+    def __init__(
+        self, numbers: Sequence[int], kinds: tuple[int, ...], length: int | None = None
+    ) -> None:
         self._numbers = numbers
         self._kinds = kinds
         self._length = sum(map(numbers.count, kinds)) if length is None else length

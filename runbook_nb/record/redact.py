@@ -157,8 +157,9 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
-#: What there is where there is no policy.
+#: What there is where there is no policy, or where it names no text.
 _HIDES_NOTHING: Final = Redact()
+_NO_SECRETS: Final = Secrets(())
 
 
 def as_redact(given: Redact | Mapping[str, Any] | None) -> Redact | None:
@@ -217,7 +218,8 @@ class Redactor:
         self._patterns = tuple(re.compile(pattern) for pattern in policy.patterns)
         self._emits = tuple(re.compile(pattern) for pattern in policy.emits)
         self._paths = paths_of(policy)
-        self._secrets = Secrets((*policy.values, *secrets))
+        texts = (*policy.values, *secrets)
+        self._secrets = Secrets(texts) if texts else _NO_SECRETS
         self._carried: Carried = {}
         #: Names that patterns were tried on.
         self._known: dict[str, bool] = {}
@@ -255,7 +257,7 @@ class Redactor:
     @property
     def knows_secrets(self) -> bool:
         """Whether there is any secret text to look for."""
-        return bool(self._secrets)
+        return self._secrets.any
 
     @property
     def secrets_known(self) -> int:
@@ -342,7 +344,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Hide secret texts inside a text."""
-        return self._secrets.hide(text) if self._secrets else text
+        return self._secrets.hide(text) if self._secrets.any else text
 
     def rules(self, rules: RuleSet) -> RuleSet:
         """Give a rule set as it may be shown: limits of hidden keys hidden, its words scrubbed.

@@ -39,6 +39,8 @@ class ShapeFacts(NamedTuple):
         order. None when the state must be replayed.
     decision : Event or None
         The last decision or choice of a branch.
+    judged : tuple of Event
+        Every decision by rules.
     route : str or None
         The way it went.
     result, stop, error : Event or None
@@ -56,6 +58,7 @@ class ShapeFacts(NamedTuple):
     changes: tuple[Event, ...]
     plain_writes: dict[str, int] | None
     decision: Event | None
+    judged: tuple[Event, ...]
     route: str | None
     result: Event | None
     stop: Event | None
@@ -77,7 +80,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     """Work out the facts of a sequence of codes."""
     events = tuple(log.events(codes))
     level = next((e.code.stage.path for e in events if e.code.kind == "stage"), "")
-    changes, fan_outs, types = [], [], []
+    changes, fan_outs, judged, types = [], [], [], []
     last: dict[str, Event] = {}  # of each kind
     decision: Event | None = None
     way: Code | None = None
@@ -98,6 +101,8 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
             way = code
             if kind != "route":
                 decision = event
+            if kind == "decision" and code.path is not None:
+                judged.append(event)
     plain = {event.code.key or "": event.at for event in changes} if written else None
     route = None
     if way is not None:
@@ -110,6 +115,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         changes=tuple(changes),
         plain_writes=plain,
         decision=decision,
+        judged=tuple(judged),
         route=route,
         result=last.get("result"),
         stop=last.get("stop"),

@@ -401,7 +401,7 @@ class Walk(Sequence[WalkRow], Renderable):
     def _paths_in(
         self, facts: ShapeFacts, values: Sequence[Any], offset: int
     ) -> Iterator[tuple[StageRef, DecisionPath]]:
-        for event in facts.events:
+        for event in facts.events if facts.fan_outs else facts.judged:
             if event.code.path is not None:
                 if event.code.kind == "decision":
                     yield event.code.stage, event.code.path

@@ -58,6 +58,9 @@ from runbook_nb.tools.tool import Tool, as_arguments
 MAX_DECLARED: Final = 1000
 
 
+#: What a call has where the toolbox has no store.
+_NO_STORE: Final = NoArtifacts()
+
 #: Hears facts about calls as mappings with a ``type``.
 Hears = Callable[[Mapping[str, Any]], object]
 
@@ -472,7 +475,7 @@ did you mean 'ages'?
 
     def _bound(self, origin: Mapping[str, str | None] | None) -> BoundArtifacts:
         if self._store is None:
-            return NoArtifacts()
+            return _NO_STORE
         return BoundArtifacts(self._store, self._session.scope, origin, observer=self._tell)
 
     def _keep_run(self, run: Any) -> None:
