@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from runbook_nb._json import WireReport, to_wire
-from runbook_nb._text import clip, counted, did_you_mean, listed, summarize, visible
+from runbook_nb._text import clip, counted, did_you_mean, listed, meant, summarize, visible
 from runbook_nb.errors import Problem
 
 #: Levels of nesting that are followed; deeper values are refused rather than left unjudged.
@@ -41,12 +41,6 @@ _NUMBER_WORDS: Final = (
 _CHECKED: Final = frozenset(
     {"type", "enum", "const", "required", "pattern", "uniqueItems", "$ref", "format"}
     | {*_ONE_SCHEMA, *_SCHEMA_LISTS, *_SCHEMA_MAPS, *_NUMBER_WORDS}
-)
-
-
-#: Words of a schema that say nothing of arguments that are not given.
-_ASKS_NOTHING: Final = frozenset(
-    {"type", "properties", "additionalProperties", "title", "description"}
 )
 
 
@@ -78,9 +72,6 @@ def validate_arguments(schema: Mapping[str, Any], args: Any) -> list[Problem]:
     ["days: is required; did you write 'day' for it?",
      "day: is not among the names that can be given; did you mean 'days'?"]
     """
-    nothing = isinstance(args, dict) and not args
-    if nothing and schema.get("type") == "object" and schema.keys() <= _ASKS_NOTHING:
-        return []
     return list(_Judge(schema).judge(schema, args, "", 0))
 
 
@@ -105,6 +96,31 @@ def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
             elif word not in _CHECKED | _SILENT and not str(word).startswith("x-"):
                 found.append(place)
     return sorted(found)
+
+
+#: What says of names that ``properties`` does not tell, or tells of more.
+_OF_OTHER_NAMES: Final = frozenset(
+    {"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "if"}
+    | {"anyOf", "oneOf", "allOf"}
+)
+
+
+def misspelt_names(schema: Mapping[str, Any], args: Mapping[Any, Any]) -> dict[str, str]:
+    """Name the arguments a schema does not tell of, by what each was likely meant to be.
+
+    A schema that says nothing of other names lets them through, misspelt ones too.
+
+    Examples
+    --------
+    >>> schema = {"type": "object", "properties": {"limit": {"type": "integer"}}}
+    >>> misspelt_names(schema, {"lmit": 5, "region": "eu"})
+    {'lmit': 'limit'}
+    """
+    known = schema.get("properties", {})
+    if not known or not _OF_OTHER_NAMES.isdisjoint(schema):
+        return {}
+    found = {name: meant(name, known) for name in args if isinstance(name, str)}
+    return {name: near for name, near in found.items() if near is not None and name not in known}
 
 
 def schema_problems(schema: Any, *, any_type: bool = False) -> list[Problem]:
@@ -144,31 +160,6 @@ def schema_problems(schema: Any, *, any_type: bool = False) -> list[Problem]:
                 place = f"{where}.{word}" if where else str(word)
                 problems.append(Problem(message=text, where=place, fix=fix or None))
     return problems
-
-
-def secret_names(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the inputs of a schema that are secrets: ``writeOnly``, or of the format ``password``.
-
-    Examples
-    --------
-    >>> secret_names({"type": "object", "properties": {
-    ...     "token": {"type": "string", "writeOnly": True}, "days": {"type": "integer"}}})
-    ('token',)
-    """
-    known = schema.get("properties", {})
-    return tuple(name for name, sub in known.items() if _is_secret(schema, sub, 0))
-
-
-def _is_secret(root: Mapping[str, Any], schema: Any, depth: int) -> bool:
-    if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
-        return False
-    if schema.get("writeOnly") is True or schema.get("format") == "password":
-        return True
-    ref = schema.get("$ref")
-    forms = [_pointed(root, ref)] if isinstance(ref, str) and ref.startswith("#") else []
-    for word in ("anyOf", "oneOf", "allOf"):
-        forms.extend(schema.get(word, ()))
-    return any(_is_secret(root, form, depth + 1) for form in forms)
 
 
 def resolved(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:

@@ -289,6 +289,10 @@ def to_wire(value: Any, report: WireReport | None = None) -> Any:
     return _wire(value, report if report is not None else WireReport(), [])
 
 
+#: What may hold further values; looked for in this order, the most frequent first.
+_HOLDS_MORE: Final = (dict, list, tuple, Mapping, Set)
+
+
 def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
     cls = value.__class__
     if value is None or cls is bool:
@@ -300,7 +304,7 @@ def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if cls is float:
         return _wire_float(value)
-    if isinstance(value, Mapping | list | tuple | Set) or _is_sequence(value):
+    if isinstance(value, _HOLDS_MORE) or _is_sequence(value):
         if id(value) in path:
             raise CycleError("a value contains itself, so it cannot be written as JSON")
         path.append(id(value))
@@ -322,17 +326,18 @@ def _wire_float(value: float) -> float | str | None:
 
 
 def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         wire = {wire_key(k, report): _wire(v, report, path) for k, v in value.items()}
         lost = len(value) - len(wire)
         if lost > 0:  # 1 and "1" are one key in JSON: the last stays, the loss is counted
             report.replaced[REPEATED] = report.replaced.get(REPEATED, 0) + lost
         return wire
-    if isinstance(value, Set):
+    if isinstance(value, list | tuple):
+        if value and are_plain(value):
+            return list(map(dict, value))
+    elif isinstance(value, Set):
         items = [_wire(item, report, path) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, canonical(item)))
-    if isinstance(value, list | tuple) and value and are_plain(value):
-        return list(map(dict, value))
     return [_wire(item, report, path) for item in value]
 
 

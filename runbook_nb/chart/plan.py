@@ -23,7 +23,7 @@ from runbook_nb.chart.model import (
     rules_of,
 )
 from runbook_nb.errors import ChartError
-from runbook_nb.record.log import Code, Log, StageRef
+from runbook_nb.record.log import Log, StageRef, code_of
 
 #: What is done with a stage: its function is called, it decides, it mounts a chart; else 0.
 CALLS: Final = 1
@@ -42,8 +42,9 @@ class _KeyCodes(dict[str, int]):
         self._log, self._ref, self._kind = plan.log, plan.ref, kind
 
     def __missing__(self, key: Any) -> int:
-        _check_key(key, self._ref)
-        found = self[key] = self._log.number(Code(self._kind, self._ref, key))
+        if key.__class__ is not str:
+            _check_key(key, self._ref)
+        found = self[key] = self._log.number(code_of((self._kind, self._ref, key, None)))
         return found
 
 
@@ -115,7 +116,7 @@ class StagePlan:
             kind = "branch"
         self.ref = StageRef(stage.id, stage.name, kind, path)
         self.loop_to = None if branch is None else branch.loop_to
-        self.stage_code = log.number(Code("stage", self.ref))
+        self.stage_code = log.number(code_of(("stage", self.ref, None, None)))
         #: What is done with it, as `run_chart` tells stages apart.
         self.form = _FORMS.get(type(stage), 0)
         #: Whether it runs once, here and now, and says nothing meanwhile.
@@ -148,7 +149,7 @@ class StagePlan:
         """Intern a code of this stage."""
         if key is not None:
             _check_key(key, self.ref)
-        return self.log.number(Code(kind, self.ref, key))
+        return self.log.number(code_of((kind, self.ref, key, None)))
 
     def decision_codes(self, path: Any) -> tuple[int, ...]:
         """Give the codes of a decision that the engine itself made: what it read, then it."""
@@ -163,7 +164,7 @@ class StagePlan:
         found = self.judged.get(path)
         if found is None:
             kind = "selection" if self.ref.kind == "selector" else "decision"
-            code = Code(kind, self.ref, None, self.log.same_path(path))
+            code = code_of((kind, self.ref, None, self.log.same_path(path)))
             found = self.judged[path] = self.log.number(code)
         return found
 

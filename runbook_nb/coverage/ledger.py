@@ -163,8 +163,8 @@ class Ledger(Renderable, Immutable):
         """
         if isinstance(value, Ledger):
             return value
-        if not isinstance(value, Mapping):
-            return cls()
+        if value is None or not isinstance(value, Mapping):
+            return _EMPTY
         sentence = value.get("sentence")
         lists = (
             value.get("checked"),
@@ -226,6 +226,9 @@ class Ledger(Renderable, Immutable):
         sections = () if self.is_empty else (replace(self.section(in_text=True), note=""),)
         return Card(kind="Ledger", name="", headline=headline, sections=sections)
 
+
+#: What declares nothing.
+_EMPTY: Final = Ledger()
 
 _NOTHING: Final = "no coverage is declared: nothing says what was looked at"
 

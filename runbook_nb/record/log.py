@@ -11,7 +11,8 @@ with the number of branches. Rows, ids, sentences, commits and state are views m
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb.record.tracks import (
@@ -42,6 +43,7 @@ __all__ = [
     "Shape",
     "StageRef",
     "Track",
+    "code_of",
 ]
 
 
@@ -82,6 +84,11 @@ class Code(NamedTuple):
     key: str | None = None
     path: DecisionPath | None = None
 
+
+#: Makes a code of its parts, without the call that its class takes for it.
+code_of: Final[Callable[[tuple[str, StageRef, str | None, DecisionPath | None]], Code]] = partial(
+    tuple.__new__, Code
+)
 
 #: How many values go with a code of each kind. A decision has as many as its path recorded.
 WIDTHS: Final[dict[str, int]] = {

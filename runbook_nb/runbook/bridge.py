@@ -7,6 +7,7 @@ something never fails the call; an absence an inner tool declared is the answer,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from runbook_nb._json import WireReport, to_wire, wire_key
@@ -358,7 +359,8 @@ async def compose_envelope(
     telling = telling_note(notes)
     return Envelope.live(
         {"af_coverage": scrubbed_texts(to_wire(covered), run.redactor), "result": result},
-        dossier=Dossier.of_run(
+        dossier=partial(
+            Dossier.of_run,
             declaration,
             run,
             groups,

@@ -7,7 +7,7 @@ attributes are views of that and of the dossier. Where a copy does not carry som
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -60,7 +60,7 @@ class Envelope(Renderable, FrozenDict):
 
     shown_once_for_all = True
 
-    _dossier: Dossier | None
+    _make_dossier: Callable[[], Dossier] | None
     _run: Run | None
     _artifacts: Any
 
@@ -69,14 +69,18 @@ class Envelope(Renderable, FrozenDict):
         cls,
         wire: Mapping[str, Any],
         *,
-        dossier: Dossier | None,
+        dossier: Callable[[], Dossier] | None,
         run: Run | None,
         artifacts: Any,
     ) -> Envelope:
-        """Make the envelope of a run that just ended."""
+        """Make the envelope of a run that just ended; its dossier is made when first asked for."""
         made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
-        made.__dict__.update(_dossier=dossier, _run=run, _artifacts=artifacts)
+        made.__dict__.update(_make_dossier=dossier, _run=run, _artifacts=artifacts)
         return made
+
+    @cached_property
+    def _dossier(self) -> Dossier | None:
+        return None if self._make_dossier is None else self._make_dossier()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], artifacts: Any = None) -> Envelope:
@@ -110,10 +114,10 @@ class Envelope(Renderable, FrozenDict):
                 f"an envelope has no part {unknown[0]!r}", where="envelope", fix="leave it out"
             )
         _check_result(data["result"])
-        dossier = data.get("dossier")
+        dossier = None if data.get("dossier") is None else Dossier.from_dict(data["dossier"])
         return cls.live(
             data,
-            dossier=None if dossier is None else Dossier.from_dict(dossier),
+            dossier=None if dossier is None else lambda: dossier,
             run=None,
             artifacts=getattr(artifacts, "artifacts", artifacts),
         )
@@ -183,7 +187,7 @@ class Envelope(Renderable, FrozenDict):
     @property
     def carries_dossier(self) -> bool:
         """Whether there is a `dossier`."""
-        return self._dossier is not None
+        return self._make_dossier is not None
 
     @cached_property
     def verdicts(self) -> VerdictTable:

@@ -201,9 +201,11 @@ def is_carried(column: Sequence[Any]) -> bool:
     >>> is_carried([1, "a", None]), is_carried([1, 1j])
     (True, False)
     """
-    if isinstance(column, CategoryColumn):
+    if column.__class__ is list:
+        pass
+    elif isinstance(column, CategoryColumn):
         return is_carried(column.words)
-    if isinstance(column, Held):
+    elif isinstance(column, Held):
         vector, arrow = column.vector(), column.arrow()
         if vector is not None:
             return vector.data.dtype.kind in "biuf" or _can_be_held(vector)
