@@ -31,10 +31,16 @@ if TYPE_CHECKING:
         ArtifactStore as ArtifactStore,
     )
     from runbook_nb.artifacts import (
+        FileArtifacts as FileArtifacts,
+    )
+    from runbook_nb.artifacts import (
         InMemoryArtifacts as InMemoryArtifacts,
     )
     from runbook_nb.artifacts import (
         Record as Record,
+    )
+    from runbook_nb.artifacts import (
+        RemoteArtifacts as RemoteArtifacts,
     )
     from runbook_nb.artifacts import (
         SqliteArtifacts as SqliteArtifacts,
@@ -380,6 +386,8 @@ _HOMES: dict[str, str] = {
     "Record": "artifacts",
     "Ticket": "artifacts",
     "InMemoryArtifacts": "artifacts",
+    "FileArtifacts": "artifacts",
+    "RemoteArtifacts": "artifacts",
     "SqliteArtifacts": "artifacts",
     "CHART_WALK_ARTIFACT_KIND": "artifacts",
     "CHART_WALK_COLUMNS_ARTIFACT_KIND": "artifacts",

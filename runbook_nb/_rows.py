@@ -7,6 +7,8 @@ collector has nothing to look at there.
 
 from __future__ import annotations
 
+import os
+import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
@@ -21,6 +23,11 @@ _MADE: Final = 256
 
 #: Of more layouts than this the rows share too little to be kept by column.
 _MOST_LAYOUTS: Final = 256
+
+#: A row that several threads look at first is one object for all of them.
+_KEEPING: Final = threading.Lock()
+if hasattr(os, "register_at_fork"):  # no thread that held it goes on in the child
+    os.register_at_fork(after_in_child=_KEEPING._at_fork_reinit)  # type: ignore[attr-defined]
 
 #: The keys that rows have, in their order, and a column for each.
 Layout = tuple[tuple[str, ...], list[list[Any]]]
@@ -84,11 +91,15 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
         known = self._kept[start:end]
         return [row if was is None else was for was, row in zip(known, made, strict=True)]
 
-    def keep(self, index: int, row: FrozenDict) -> None:
-        """Keep a row as it was handed out."""
-        if self._kept is None:
-            self._kept = [None] * self._size
-        self._kept[index] = row
+    def keep(self, index: int, row: FrozenDict) -> FrozenDict:
+        """Keep a row as it was handed out; give the one that was kept before, where one was."""
+        with _KEEPING:
+            if self._kept is None:
+                self._kept = [None] * self._size
+            kept = self._kept[index]
+            if kept is None:
+                kept = self._kept[index] = row
+            return kept
 
     @property
     def kept(self) -> Mapping[int, FrozenDict]:
@@ -147,10 +158,11 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
         return FrozenDict(zip(keys, [column[at] for column in columns], strict=True))
 
     def _looked_at(self, start: int, end: int) -> list[FrozenDict]:
-        rows = self.fresh(start, end)
-        if self._kept is None:
-            self._kept = [None] * self._size
-        self._kept[start:end] = rows
+        with _KEEPING:
+            rows = self.fresh(start, end)
+            if self._kept is None:
+                self._kept = [None] * self._size
+            self._kept[start:end] = rows
         return rows
 
     def __len__(self) -> int:
@@ -165,10 +177,7 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
             return [self[place] for place in range(self._size)[index]]
         place = range(self._size)[index]
         row = None if self._kept is None else self._kept[place]
-        if row is None:
-            row = self._made(place)
-            self.keep(place, row)
-        return row
+        return self.keep(place, self._made(place)) if row is None else row
 
     def __iter__(self) -> Iterator[FrozenDict]:
         starts = range(0, self._size, _MADE)

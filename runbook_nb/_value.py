@@ -32,7 +32,7 @@ def frozen(
 ) -> Any:
     """Make a dataclass that is frozen, has slots and, unless told otherwise, takes names only.
 
-    What the class writes itself stays: ``__eq__``, ``__hash__``, ``__repr__``.
+    What the class writes itself stays: ``__eq__``, ``__hash__`` (None too), ``__repr__``.
 
     Examples
     --------
@@ -50,7 +50,10 @@ def frozen(
         done: type = how(given)
         if repr and "__repr__" not in own:
             _show(done)
-        _compare(done, equal="__eq__" not in own, hashed=own.get("__hash__") is None)
+        # A class that writes `__eq__` alone is given None for `__hash__` by the interpreter.
+        asked = own.get("__hash__", own) is None and "__eq__" not in own
+        hashed = own.get("__hash__") is None and not asked
+        _compare(done, equal="__eq__" not in own, hashed=hashed)
         return done
 
     return made if cls is None else made(cls)

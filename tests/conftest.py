@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from runbook_nb.rules.keeping import forget_judged
+
 
 def _calls_of(work: Callable[[], Any]) -> int:
     """Count the calls that a piece of work makes, in Python and in C: its cost on any machine."""
@@ -26,6 +28,12 @@ def _calls_of(work: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+@pytest.fixture(autouse=True)
+def new_session():
+    """Begin each test as a session of its own, in which no rules have judged yet."""
+    forget_judged()
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """Artifacts: payloads kept under references, so that an answer can carry a ticket instead.
 
 `ArtifactStore` is the interface, `ShelfStore` the laws shared by stores whose rows can be held
-in a transaction, `InMemoryArtifacts` the store of a process and `SqliteArtifacts` the one in a
-file. Tools work with `BoundArtifacts`.
+in a transaction, `InMemoryArtifacts` the store of a process. `SqliteArtifacts` keeps them in one
+file, `FileArtifacts` in a folder and `RemoteArtifacts` in a bucket. Tools work with
+`BoundArtifacts`.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb.artifacts.base import (
@@ -42,6 +44,8 @@ from runbook_nb.artifacts.model import (
 from runbook_nb.artifacts.parcel import is_ref
 
 if TYPE_CHECKING:
+    from runbook_nb.artifacts.files import FileArtifacts
+    from runbook_nb.artifacts.remote import RemoteArtifacts
     from runbook_nb.artifacts.sqlite import SqliteArtifacts
 
 __all__ = [
@@ -56,12 +60,14 @@ __all__ = [
     "ArtifactScope",
     "ArtifactStore",
     "BoundArtifacts",
+    "FileArtifacts",
     "InMemoryArtifacts",
     "IndexedShelf",
     "NoArtifacts",
     "Observer",
     "PutResult",
     "Record",
+    "RemoteArtifacts",
     "Retention",
     "Row",
     "Shelf",
@@ -76,10 +82,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Most processes have no use for a database, so they do not read the module about one.
-    if name == "SqliteArtifacts":
-        from runbook_nb.artifacts.sqlite import SqliteArtifacts
+#: Most processes have no use for a database or for files, so they do not read modules about them.
+_HOMES = {"FileArtifacts": "files", "RemoteArtifacts": "remote", "SqliteArtifacts": "sqlite"}
 
-        return SqliteArtifacts
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

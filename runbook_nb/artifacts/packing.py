@@ -37,25 +37,35 @@ def read_ticket(ref: str, text: str) -> Ticket:
         ``integrity``: it is not what was filed.
     """
     try:
-        wire = json.loads(text)
-        known = all(type(wire[name]) is kind for name, kind in _WANTED.items())
-        if not known or wire["ref"] != ref:
-            raise ValueError("another ticket")
-        origin, parents = wire.get("origin"), wire.get("parentRefs", ())
-        return Ticket(
-            ref=ref,
-            kind=wire["kind"],
-            media_type=wire["mediaType"],
-            bytes=wire["bytes"],
-            created_at=wire["createdAt"],
-            label=wire.get("label"),
-            digest=wire["digest"],
-            expires_at=wire.get("expiresAt"),
-            origin=None if origin is None else FrozenDict(origin),
-            parent_refs=tuple(parents),
-        )
+        return read_wire(ref, json.loads(text))
     except (ValueError, TypeError, KeyError) as error:
         raise tampered("a stored ticket is not what was filed") from error
+
+
+def read_wire(ref: str, wire: Any) -> Ticket:
+    """Read the wire form of the ticket that stands under a reference.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        It is not what was filed.
+    """
+    known = all(type(wire[name]) is kind for name, kind in _WANTED.items())
+    if not known or wire["ref"] != ref:
+        raise ValueError("another ticket")
+    origin, parents = wire.get("origin"), wire.get("parentRefs", ())
+    return Ticket(
+        ref=ref,
+        kind=wire["kind"],
+        media_type=wire["mediaType"],
+        bytes=wire["bytes"],
+        created_at=wire["createdAt"],
+        label=wire.get("label"),
+        digest=wire["digest"],
+        expires_at=wire.get("expiresAt"),
+        origin=None if origin is None else FrozenDict(origin),
+        parent_refs=tuple(parents),
+    )
 
 
 def form_of(form: Any) -> PayloadForm:

@@ -8,15 +8,11 @@ is pickled, and a file that is no such database, or another's, is refused and le
 from __future__ import annotations
 
 import os
-import threading
-import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
@@ -24,33 +20,20 @@ from runbook_nb.artifacts.base import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_COUNT,
     Row,
-    ShelfStore,
-    drive,
     now_ms,
     scope_of,
 )
+from runbook_nb.artifacts.database import Database, Form
+from runbook_nb.artifacts.durable import ARTIFACTS, DurableStore, path_of
 from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
 from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
 from runbook_nb.artifacts.parcel import Parcel, digest_of
 from runbook_nb.artifacts.totals import KindTotals, totals_card
-from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import Options, settings
 
 if TYPE_CHECKING:
     import sqlite3
 
-T = TypeVar("T")
-
-#: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
-APPLICATION: Final = 0x72626E41
-VERSION: Final = 1
-#: How long a verb waits for another process that is writing.
-BUSY_SECONDS: Final = 30.0
-#: Pages that the log beside the file may hold before they are moved into it, which is what waits
-#: for the disk.
-LOGGED: Final = 4096
-#: Kibibytes of pages that a transaction keeps in memory: what is larger is written twice.
-CACHE: Final = 16 * 1024
 #: Artifacts that one thread reads and compresses before those of all threads are written.
 CHUNK: Final = 64
 
@@ -70,6 +53,8 @@ _SCHEMA: Final = (
     "packing INTEGER NOT NULL, body BLOB NOT NULL)",
     "CREATE UNIQUE INDEX payload_digest ON payload (digest)",
 )
+#: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
+FORM: Final = Form(application=0x72626E41, version=1, schema=_SCHEMA, what=ARTIFACTS)
 _ROW: Final = "SELECT ref, form, ticket FROM artifact WHERE scope = ?"
 _FIND: Final = f"{_ROW} AND ref = ?"
 _BY_USE: Final = f"{_ROW} ORDER BY used"
@@ -88,11 +73,8 @@ _TOTALS: Final = (
 )
 _LARGEST: Final = 2**63 - 1
 
-#: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
-_in_place: ContextVar[bool] = ContextVar("in_place", default=False)
 
-
-class SqliteArtifacts(ShelfStore):
+class SqliteArtifacts(DurableStore, plain=True):
     """Keeps artifacts in a file, each scope within a budget of bytes and rows.
 
     Several threads and processes may use one file at once, each through a store of its own. What
@@ -131,6 +113,8 @@ class SqliteArtifacts(ShelfStore):
     >>> folder.cleanup()
     """
 
+    _may_wait: ClassVar = (*DurableStore._may_wait, "put_many")
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -139,13 +123,8 @@ class SqliteArtifacts(ShelfStore):
         ttl_ms: int | None = None,
     ) -> None:
         super().__init__(max_bytes, max_count, ttl_ms)
-        self.path = _path(path)
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._closing: Callable[[], object] = _nothing
-        self._process = 0
-        with self._lock:
-            self._connected()
+        self.path = path_of(path)
+        self._database = Database(self.path, FORM)
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = self.retention
@@ -153,15 +132,7 @@ class SqliteArtifacts(ShelfStore):
 
     def close(self) -> None:
         """Let the file go; a verb after it opens the file again."""
-        with self._lock:
-            self._closing()
-            self._connection, self._closing = None, _nothing
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+        self._database.close()
 
     async def put_many(
         self, scope: ArtifactScope, artifacts: Iterable[Any]
@@ -183,20 +154,6 @@ class SqliteArtifacts(ShelfStore):
     ) -> tuple[PutResult, ...]:
         """Do what `put_many` does, from code that cannot await."""
         return self.settle(lambda: self.put_many(scope, artifacts))
-
-    async def _work(self, act: Callable[[], T]) -> T:
-        return act() if _in_place.get() else await super()._work(act)
-
-    def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a verb here and now, unless a subclass has put another in its place."""
-        mine = all(getattr(type(self), n) is getattr(SqliteArtifacts, n) for n in _MAY_WAIT)
-        if not mine:
-            return super().settle(start)
-        token = _in_place.set(True)
-        try:
-            return drive(start)
-        finally:
-            _in_place.reset(token)
 
     def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
         now = now_ms(options)
@@ -237,27 +194,10 @@ class SqliteArtifacts(ShelfStore):
 
     @contextmanager
     def _open(self, scope: ArtifactScope) -> Iterator[_SqliteShelf]:
-        with self._lock, _told(self.path):
-            database = self._connected()
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                shelf = _SqliteShelf(database, scope)
-                yield shelf
-                shelf.settle()
-                database.execute("COMMIT")
-            except BaseException:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
-                raise
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._connection is None or self._process != os.getpid():
-            # A connection must not be used by a forked child, nor closed by it.
-            with _told(self.path):
-                self._connection = database = _connect(self.path)
-            self._process = os.getpid()
-            self._closing = weakref.finalize(self, _close_in, self._process, database)
-        return self._connection
+        with self._database.transaction() as database:
+            shelf = _SqliteShelf(database, scope)
+            yield shelf
+            shelf.settle()
 
     def view(self, scope: ArtifactScope | None = None) -> Card:
         """Say what this looks like: counts and bytes by kind, for one scope or for all."""
@@ -267,8 +207,8 @@ class SqliteArtifacts(ShelfStore):
         if scope is not None:
             question += " AND conversation = ? AND tenant = ? AND principal = ?"
             asked += _named(scope)
-        with self._lock, _told(self.path):
-            found = self._connected().execute(f"{question} GROUP BY kind ORDER BY kind", asked)
+        with self._database.opened() as database:
+            found = database.execute(f"{question} GROUP BY kind ORDER BY kind", asked)
             totals = [KindTotals(*row) for row in found]
         return totals_card(
             clip(visible(self.path.name), 50), totals, self.dropped if scope is None else 0
@@ -427,133 +367,6 @@ class _SqliteShelf:
             self._ask("DELETE FROM scope WHERE id = ?", (self._id,))
 
 
-# -- the file ------------------------------------------------------------------------------------
-
-
-def _path(path: Any) -> Path:
-    try:
-        read = Path(path)
-    except TypeError:
-        read = None
-    if read is None or str(path) == ":memory:" or not read.name or not _can_name(read):
-        raise ArtifactError(
-            f"a store cannot be kept in {path!r:.80}",
-            code="store_unavailable",
-            where="path",
-            fix="give the path of a file; InMemoryArtifacts() is the store without one",
-        )
-    return read.absolute()
-
-
-def _can_name(path: Path) -> bool:
-    """Say whether a path can name a file: one of a NUL or a lone surrogate cannot."""
-    try:
-        return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    import sqlite3
-
-    database = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        database.execute("PRAGMA trusted_schema = OFF")  # a file's own functions are never run
-        _prepare(database, path)
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
-        database.execute(f"PRAGMA cache_size = {-CACHE}")
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of a new file; refuse a file that has others, before anything is written."""
-    if _is_empty(database):
-        _write_ahead(database)
-        database.execute("BEGIN IMMEDIATE")
-        if _is_empty(database):  # unless another process was quicker
-            for statement in _SCHEMA:
-                database.execute(statement)
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {VERSION}")
-        database.execute("COMMIT")
-    if database.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
-        raise _not_a_store(path, "it is another program's database")
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version != VERSION:
-        raise _not_a_store(path, f"its tables have form {version}, and this reads form {VERSION}")
-    found = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    if {sql for (sql,) in found} != set(_SCHEMA):
-        raise _not_a_store(path, "its tables are not those of a store")
-    _write_ahead(database)
-
-
-def _write_ahead(database: sqlite3.Connection) -> None:
-    import sqlite3
-    from time import monotonic, sleep
-
-    # Changing the mode needs the file to itself, and does not wait for that by itself.
-    until = monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or monotonic() > until:
-                raise
-            sleep(0.01)
-
-
-def _is_empty(database: sqlite3.Connection) -> bool:
-    asked = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id")
-    return all(database.execute(question).fetchone() == (0,) for question in asked)
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Say what the database says as an error of this package."""
-    import sqlite3
-
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "") or ""
-        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise _not_a_store(path, visible(str(error))) from error
-        busy = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-        raise ArtifactError(
-            f"the store {visible(path.name)!r} cannot be used: {visible(str(error))}",
-            code="store_busy" if busy else "store_unavailable",
-            where=str(path),
-            fix="try again, or see which process keeps it locked"
-            if busy
-            else "see that the folder is there, may be written to and has room",
-        ) from error
-
-
-def _not_a_store(path: Path, why: str) -> ArtifactError:
-    return ArtifactError(
-        f"{visible(path.name)!r} is no store of artifacts: {why}",
-        code="not_a_store",
-        where=str(path),
-        fix="give the path of a store, or of a file that is not there yet",
-    )
-
-
-def _close_in(process: int, database: sqlite3.Connection) -> None:
-    if os.getpid() == process:
-        database.close()
-
-
-def _nothing() -> None:
-    """Close nothing."""
-
-
 # -- what stands in a row ------------------------------------------------------------------------
 
 
@@ -564,7 +377,3 @@ def _named(scope: ArtifactScope) -> tuple[str, str, str]:
 
 def _key(ticket: Ticket) -> bytes:
     return bytes.fromhex((ticket.digest or "").partition(":")[2])
-
-
-#: What a subclass may replace by something that waits.
-_MAY_WAIT: Final = ("put", "head", "get", "delete", "list", "put_many", "_work")

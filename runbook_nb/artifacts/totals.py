@@ -33,11 +33,13 @@ def totals_of(tickets: Iterable[Ticket]) -> tuple[KindTotals, ...]:
     return tuple(KindTotals(kind, len(sizes[kind]), sum(sizes[kind])) for kind in sorted(sizes))
 
 
-def totals_card(name: str, totals: Sequence[KindTotals], dropped: int) -> Card:
-    """Show what a store holds, and how many rows left for its budget."""
+def totals_card(name: str, totals: Sequence[KindTotals], dropped: int, *, damaged: int = 0) -> Card:
+    """Show what a store holds, how many rows left for its budget, and what cannot be read."""
     closing = [counted(sum(total.bytes for total in totals), "byte")]
     if dropped:
         closing.append(f"{dropped} dropped for the budget")
+    if damaged:
+        closing.append(f"{counted(damaged, 'ticket')} cannot be read")
     table = Table(
         columns=(
             Column(head="kind"),

@@ -180,7 +180,12 @@ class Look:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         chart = execution.chart
-        self._names = [stage.name for stage in chart.stages]
+        self._text: Callable[[str], str] = str
+        if execution.policy is not None:
+            from runbook_nb.record.redact import Redactor
+
+            self._text = Redactor(execution.policy).text
+        self._names = [self._text(stage.name) for stage in chart.stages]
         self._places = {stage.id: place for place, stage in enumerate(chart.stages)}
         #: The chart's own stages that ran, and the last branches of those that had any.
         self._visited: set[int] = set()
@@ -190,7 +195,7 @@ class Look:
         #: The place of the present stage, and the stage that ran last at any depth.
         self._at = -1
         self._last: StageRef | None = None
-        self._kept = Progress(chart.name, "running", self._steps(False))
+        self._kept = Progress(self._text(chart.name), "running", self._steps(False))
 
     def __call__(self, status: str = "running") -> Progress:
         """Give how far it has come; with a status, how far it came."""
@@ -200,7 +205,9 @@ class Look:
         except Exception:  # it was changed just as it was looked at: a moment ago is as good
             return Progress(self._kept.name, status, self._kept.steps, self._kept.inside)
         last = self._last
-        inside = last.name if last is not None and last.key not in self._places else None
+        inside = None
+        if last is not None and last.key not in self._places:
+            inside = self._text(last.name)
         self._kept = Progress(self._kept.name, status, steps, inside)
         return self._kept
 

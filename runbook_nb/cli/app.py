@@ -81,7 +81,7 @@ def start(
 
 
 def _read_as_of(text: str | None) -> date | None:
-    from runbook_nb.examples.bundle import read_date
+    from runbook_nb.examples.procedure import read_date
 
     if text is None:
         return None
@@ -113,10 +113,10 @@ def demo(
     same bundle give the same bytes.
     """
     from runbook_nb import Envelope, settings
+    from runbook_nb._files import write_whole
     from runbook_nb._ids import SeededIds
     from runbook_nb.coverage.views import absence_view
     from runbook_nb.examples import certificates
-    from runbook_nb.share.files import write_whole
 
     day = _read_as_of(as_of) or settings.clock().date()
     try:

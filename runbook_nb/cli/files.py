@@ -41,7 +41,7 @@ def render(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Show an answer that a file holds. Nothing in the file is run."""
-    from runbook_nb.share.files import write_whole
+    from runbook_nb._files import write_whole
     from runbook_nb.share.hydrate import read_envelope
 
     text = _shown(read_envelope(file, which=which), to)

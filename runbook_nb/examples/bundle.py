@@ -8,21 +8,35 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb.errors import DefinitionError, LoadError
+from runbook_nb.errors import LoadError
+from runbook_nb.examples.procedure import read_date, read_moment
 
 if TYPE_CHECKING:
     from cryptography import x509
 
 #: Hexadecimal digits of a fingerprint that tell two certificates of one name apart.
 SHORT: Final = 8
+
+#: Reads a part of a certificate, at the day or moment that ages count from.
+Part = Callable[[Any, Any], dict[str, Any]]
+
+_FACTS: Final = (
+    *("expires", "days_left", "days_since_start"),
+    *("key_type", "key_bits", "curve", "signature_hash", "is_root"),
+)
+_TERM_FACTS: Final = (
+    *("issued", "expires", "hours_since_start", "hours_left", "days_left", "lifetime_days"),
+    *("is_client", "is_server", "may_issue", "is_root"),
+)
 
 # Text between the blocks is commentary. A block that never ends runs up to the next one.
 _BLOCK: Final = re.compile(
@@ -65,35 +79,39 @@ def certificate_rows(as_of: date | str, bundle: str | Path | None = None) -> lis
     """
     day = read_date(as_of)
     content = _read(certifi_bundle() if bundle is None else Path(bundle))
-    rows = [_row(block, day) for block in _blocks(content)]
-    _tell_apart(rows)
-    return [{key: row[key] for key in row if not key.startswith("_")} for row in rows]
+    parts = (_name, _lifetime, _key, _signature, _role)
+    return _told_apart([_row(block, day, _FACTS, parts) for block in _blocks(content)])
 
 
-def read_date(value: date | str) -> date:
-    """Read a date, given as one or as ISO text.
+def lifetime_rows(as_of: date | str, bundle: str | Path) -> list[dict[str, Any]]:
+    """Read every certificate of a bundle for how long it lives and what it is for.
+
+    Parameters
+    ----------
+    as_of : date, datetime or str
+        The moment that ``hours_left`` and ``days_left`` count from; of a date its midnight UTC.
+    bundle : str or Path
+        A PEM file.
+
+    Returns
+    -------
+    list of dict
+        ``certificate`` (a name, unique in the list), ``fingerprint``, ``issued`` and ``expires``
+        (dates), ``hours_since_start``, ``hours_left``, ``days_left``, ``lifetime_days`` (days
+        begun, the last second included), ``is_client`` and ``is_server`` (a certificate that names
+        no use has both), ``may_issue``, ``is_root``, ``problem``. What could not be read is None.
 
     Raises
     ------
     DefinitionError
-        It is no date of the calendar, or written another way.
-
-    Examples
-    --------
-    >>> read_date("2026-11-29")
-    datetime.date(2026, 11, 29)
+        The date is none.
+    LoadError
+        The bundle cannot be opened, or a package is missing.
     """
-    if isinstance(value, date):
-        return value.date() if isinstance(value, datetime) else value
-    try:
-        day = date.fromisoformat(value)
-    except (TypeError, ValueError):
-        day = None
-    if day is None or day.isoformat() != value:
-        raise DefinitionError(
-            f"{value!r} is not a date", code="bad_date", where="as_of", fix="write it as 2026-11-29"
-        )
-    return day
+    moment = read_moment(as_of)
+    content = _read(Path(bundle))
+    parts = (_name, _term, _purpose)
+    return _told_apart([_row(block, moment, _TERM_FACTS, parts) for block in _blocks(content)])
 
 
 def certifi_bundle() -> Path:
@@ -148,19 +166,14 @@ def _blocks(content: bytes) -> Iterator[dict[str, Any]]:
         }
 
 
-def _row(block: Mapping[str, Any], day: date) -> dict[str, Any]:
+def _row(
+    block: Mapping[str, Any], day: Any, facts: Iterable[str], parts: Iterable[Part]
+) -> dict[str, Any]:
     """Read one block; what goes wrong becomes its ``problem``."""
     row: dict[str, Any] = {
         "certificate": "",
         "fingerprint": None,
-        "expires": None,
-        "days_left": None,
-        "days_since_start": None,
-        "key_type": None,
-        "key_bits": None,
-        "curve": None,
-        "signature_hash": None,
-        "is_root": None,
+        **dict.fromkeys(facts),
         "problem": "",
         "_place": block["place"],
     }
@@ -182,7 +195,6 @@ def _row(block: Mapping[str, Any], day: date) -> dict[str, Any]:
             certificate = x509.load_der_x509_certificate(der)
     except Exception as error:  # a parser may raise anything on hostile input
         return row | {"problem": f"the block holds no certificate: {_first_line(error)}"}
-    parts: tuple[Callable[..., dict[str, Any]], ...] = (_name, _lifetime, _key, _signature, _role)
     for part in parts:
         try:
             row.update(part(certificate, day))
@@ -250,8 +262,49 @@ def _role(certificate: x509.Certificate, day: date) -> dict[str, Any]:
     return {"is_root": may_issue and certificate.subject == certificate.issuer}
 
 
-def _tell_apart(rows: list[dict[str, Any]]) -> None:
-    """See that every row has a name of its own: by its fingerprint, at last by its place."""
+def _term(certificate: x509.Certificate, moment: datetime) -> dict[str, Any]:
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    left = end - moment
+    # The last second belongs to the time a certificate is valid, and a day begun counts as one.
+    lifetime = end - start + timedelta(seconds=1)
+    return {
+        "issued": start.date(),
+        "expires": end.date(),
+        "hours_left": math.floor(left / timedelta(hours=1) * 100) / 100,
+        "days_left": left.days,
+        "lifetime_days": -(-lifetime // timedelta(days=1)),
+        "hours_since_start": math.floor((moment - start) / timedelta(hours=1) * 100) / 100,
+    }
+
+
+def _purpose(certificate: x509.Certificate, moment: datetime) -> dict[str, Any]:
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID as Use
+
+    self_issued = certificate.subject == certificate.issuer
+    extensions = certificate.extensions
+    try:
+        may_issue = extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:  # before there were extensions, a root was known by its name
+        may_issue = self_issued and certificate.version is x509.Version.v1
+    try:
+        uses = set(extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except x509.ExtensionNotFound:
+        uses = {Use.ANY_EXTENDED_KEY_USAGE}
+    anything = Use.ANY_EXTENDED_KEY_USAGE in uses
+    return {
+        "is_client": not may_issue and (anything or Use.CLIENT_AUTH in uses),
+        "is_server": not may_issue and (anything or Use.SERVER_AUTH in uses),
+        "may_issue": may_issue,
+        "is_root": may_issue and self_issued,
+    }
+
+
+def _told_apart(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """See that every row has a name of its own, and drop what was only needed for that.
+
+    Told apart by the fingerprint, at last by the place in the bundle.
+    """
     times = Counter(row["certificate"] for row in rows)
     taken: set[str] = set()
     for row in rows:
@@ -264,3 +317,4 @@ def _tell_apart(rows: list[dict[str, Any]]) -> None:
             name = f"{name} ({row['_place']})"
         taken.add(name)
         row["certificate"] = name
+    return [{key: row[key] for key in row if not key.startswith("_")} for row in rows]

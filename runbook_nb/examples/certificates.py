@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from datetime import date
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import runbook_nb as rb
 from runbook_nb._text import counted
-from runbook_nb.errors import RunbookError
-from runbook_nb.examples.bundle import certificate_rows, read_date, source_name
+from runbook_nb.examples.bundle import certificate_rows, source_name
+from runbook_nb.examples.procedure import AS_OF, answer_of, packaged_rules, read_date
 
 __all__ = ["bundle_tool", "certificate_rows", "rules", "run", "runbook", "toolbox"]
 
@@ -32,12 +31,6 @@ MAX_CERTIFICATES: Final = 1_000
 #: Verdict words, worst first. What could not be judged stands before what is fine.
 RANK: Final = ("remove", "weak-key", "plan-removal", "watch", "declined", "note", "keep")
 
-_AS_OF: Final = {
-    "type": "string",
-    "format": "date",
-    "description": "The date to judge at, as 2026-11-29; today when left out.",
-}
-
 
 @cache
 def rules() -> rb.RuleSet:
@@ -48,8 +41,7 @@ def rules() -> rb.RuleSet:
     >>> rules().title
     'root-attention v1'
     """
-    with resources.as_file(resources.files(__package__) / "certificates.yaml") as path:
-        return rb.RuleSet.load(path)
+    return packaged_rules("certificates.yaml")
 
 
 def bundle_tool(bundle: str | Path | None = None) -> rb.Tool:
@@ -60,7 +52,7 @@ def bundle_tool(bundle: str | Path | None = None) -> rb.Tool:
         description="Root certificates of a bundle: name, dates, key and signature of each.",
         input_schema={
             "type": "object",
-            "properties": {"as_of": _AS_OF},
+            "properties": {"as_of": AS_OF},
             "required": ["as_of"],
             "additionalProperties": False,
         },
@@ -149,7 +141,7 @@ def runbook() -> rb.Tool:
                 description="Which root certificates need attention at a date.",
                 input_schema={
                     "type": "object",
-                    "properties": {"as_of": _AS_OF},
+                    "properties": {"as_of": AS_OF},
                     "additionalProperties": False,
                 },
             )
@@ -230,7 +222,4 @@ def run(as_of: date | str | None = None, bundle: str | Path | None = None) -> rb
     '2026-11-29'
     """
     day = read_date(as_of).isoformat() if isinstance(as_of, date) else as_of
-    answer = toolbox(bundle).call_sync(NAME, {} if day is None else {"as_of": day})
-    if not isinstance(answer, rb.Envelope):
-        raise RunbookError(f"nothing found for: {answer['looked_for']}", code="absent", where=NAME)
-    return answer
+    return answer_of(toolbox(bundle), NAME, {"as_of": day})

@@ -99,7 +99,9 @@ class Lesson:
         if isinstance(value, Immutable):
             # Slots: what they hold was recorded when it came about; only a name hides more.
             if hidden or paths:
-                self._items([one.to_dict() for one in value], paths, hidden, any_item)  # type: ignore[attr-defined]
+                made: Any = value
+                made = [one.to_dict() if hasattr(one, "to_dict") else one for one in made]
+                self._items(made, paths, hidden, any_item)
             return
         if not any_item:
             self._carry(value, paths, hidden)

@@ -6,7 +6,7 @@ failure. It runs no tool and asks no store or network.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from runbook_nb._json import byte_size, canonical
@@ -81,10 +81,10 @@ def _drawn(shown: Viewable, *, html: bool) -> dict[str, Any]:
     return data
 
 
-def failure(error: BaseException) -> str:
-    """Name a failure on one line, whatever its message does."""
+def failure(error: BaseException, served: Callable[[str], str] = str) -> str:
+    """Name a failure on one line, whatever its message does, as ``served`` lets it be seen."""
     try:
-        said = clip(visible(str(error)), 200)
+        said = clip(visible(served(str(error))), 200)
     except Exception:
         said = ""
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

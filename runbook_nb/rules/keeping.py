@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from runbook_nb._files import write_whole
 from runbook_nb._text import visible
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules.changes import differing, rule_changes
 from runbook_nb.rules.ruleset import RuleSet
 
 _LAST_NUMBER: Final = re.compile(r"(\d+)(?!.*\d)")
+
+#: What a file holds is looked at and replaced by one thread of a process at a time.
+_SAVING: Final = threading.Lock()
 
 #: The endings a rule set is written under, with how.
 _FORMS: Final = {".yaml": "to_yaml", ".yml": "to_yaml", ".json": "to_json"}
@@ -64,6 +69,39 @@ def has_other_content(rules: RuleSet, other: RuleSet) -> bool:
     """
     alike = (rules.name, rules.version) == (other.name, other.version)
     return alike and not rules.is_bare and rules != other
+
+
+#: By name and version, the digest of the content that judged first under it in this process.
+_judged: dict[tuple[str, str], str] = {}
+
+#: So many versions are remembered.
+MOST_VERSIONS: Final = 1000
+
+
+def judged_otherwise(rules: RuleSet) -> bool:
+    """Say whether other content judged under this name and version first, in this process.
+
+    What judged first stays the version's content, so that whoever judges by one content twice
+    hears the same.
+
+    Examples
+    --------
+    >>> from runbook_nb.rules.model import Rule
+    >>> old, new = (RuleSet("docs", "1", [Rule({"a": {"gt": n}}, "x")]) for n in (7, 14))
+    >>> [judged_otherwise(one) for one in (old, new, old, new)]
+    [False, True, False, True]
+    """
+    if rules.is_bare:
+        return False
+    key = rules.name, rules.version
+    if key not in _judged and len(_judged) >= MOST_VERSIONS:
+        return False
+    return _judged.setdefault(key, rules.digest) != rules.digest
+
+
+def forget_judged() -> None:
+    """Begin a session anew, in which nothing has judged yet."""
+    _judged.clear()
 
 
 def check_version(rules: RuleSet, earlier: Iterable[RuleSet]) -> RuleSet:
@@ -131,20 +169,15 @@ def save(rules: RuleSet, path: str | os.PathLike[str]) -> Path:
             fix="name it .yaml or .json",
         )
     text = str(getattr(rules, form)())
-    if target.exists():
-        held = RuleSet.load(target)
-        if held.name != rules.name:
-            raise RuleError(
-                f"{visible(target.name)} holds {_named(held)}, not {_named(rules)}",
-                where=str(target),
-                code="other_rules",
-                fix="save to another file, or take away the one that is there",
-            )
-        check_version(rules, [held])
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return target
+    with _SAVING:
+        if target.exists():
+            held = RuleSet.load(target)
+            if held.name != rules.name:
+                raise RuleError(
+                    f"{visible(target.name)} holds {_named(held)}, not {_named(rules)}",
+                    where=str(target),
+                    code="other_rules",
+                    fix="save to another file, or take away the one that is there",
+                )
+            check_version(rules, [held])
+        return write_whole(target, text)

@@ -213,11 +213,12 @@ def notes_of(
 ) -> tuple[Note, ...]:
     """Find what many decisions together say about the conditions of their rules.
 
-    A *type mismatch* note stands for a condition that met a value of another type every single
-    time. A *one side* note stands for a limit with a declared unit when all of at least
-    `ENOUGH` numbers lie on one side of it, which is how a limit in the wrong unit looks. There is
-    none where another limit of that key, in that unit, was crossed: the unit then fits. A *never
-    there* note stands for a key that not one of at least `SEVERAL` subjects had, once per rule.
+    A *type mismatch* note stands for a condition that no subject could be compared by, where it met
+    values of another type; how many had none is said apart. A *one side* note stands for a limit
+    with a declared unit when all of at least `ENOUGH` numbers lie on one side of it, which is how a
+    limit in the wrong unit looks. There is none where another limit of that key, in that unit, was
+    crossed: the unit then fits. A *never there* note stands for a key that not one of at least
+    `SEVERAL` subjects had, once per rule.
 
     Parameters
     ----------
@@ -337,7 +338,7 @@ def _kind_words(actual: Any) -> str:
 def _note(place: _Place, one: _Seen, hide: Hider | None, unit_fits: bool) -> Note | None:
     hidden = hide is not None and hide.hides_key(one.key)
     rule_index = None if place.outside else place.position
-    if one.mismatches == one.total:
+    if one.mismatches and not one.numbers:
         return Note("type_mismatch", rule_index, one.key, *_mismatch(place, one, hide), one.total)
     readable = one.codes & {YES, NO}
     if one.unit is None or unit_fits or len(readable) != 1 or one.numbers < ENOUGH:
@@ -373,14 +374,16 @@ def _mismatch(place: _Place, one: _Seen, hide: Hider | None) -> tuple[str, str, 
     shown = listed([*held[:MAX_KINDS], "others"] if len(held) > MAX_KINDS else held, "or")
     key = visible(one.key)
     condition = key if hidden else condition_text(one.key, one.op, one.threshold, one.unit)
-    many = one.total > 1
-    values = f"all {one.total} values are" if many else "its one value is"
+    many = one.mismatches > 1
+    values = f"all {one.mismatches} values are" if many else "its one value is"
+    none = one.total - one.mismatches
+    rest = f"; {none} more {'is' if none == 1 else 'are'} missing" if none else ""
     what = f"{_where(place, one)}: {condition} could never be judged, {values} {shown}"
     short = f"{_number(place)}: {key} is {shown}, not {needed}"
     # What is secret in a limit would not be known again in other words.
     secret = hidden or (hide is not None and hide.scrub(one.threshold) != one.threshold)
     return (
-        f"{what}, not {needed}",
+        f"{what}, not {needed}{rest}",
         fix_words(held, needed, one.op, one.threshold, hidden=secret),
-        f"{short} (all {one.total})" if many else short,
+        f"{short} ({'all ' if many else ''}{one.mismatches}{rest})" if many or none else short,
     )

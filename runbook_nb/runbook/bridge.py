@@ -6,10 +6,11 @@ something never fails the call; an absence an inner tool declared is the answer,
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from runbook_nb._arguments import misspelt_names
 from runbook_nb._json import WireReport, to_wire, wire_key
 from runbook_nb._sync import loop_for
 from runbook_nb._text import MISSING, show
@@ -23,6 +24,7 @@ from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure, is_procedure
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
+from runbook_nb.rules.keeping import judged_otherwise, next_version
 from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope
@@ -294,6 +296,30 @@ def paused_error(
     return error
 
 
+def _version_note(run: Run) -> str:
+    """Say that a version which judged here stood for other content before, in this session."""
+    for rules in run.raw_rule_sets():
+        if judged_otherwise(rules):
+            other = next_version(rules.version)
+            said = f"judged under {rules.title}, content differs from what judged before"
+            return f"{said}; write version {other!r}"
+    return ""
+
+
+def _misspelt(
+    declaration: Declaration, run: Run, recorded: RecordedDispatch, ctx: ToolContext
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the inputs of this call and its inner ones that look like others' misspelt names."""
+    schema_of: Callable[[str], Mapping[str, Any]]
+    schema_of = getattr(ctx.tools, "schema_of", lambda name: {})
+    given: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    given = [(declaration.name, declaration.inputs, run.raw[0])]
+    given += [(call.tool, schema_of(call.tool), call.args) for call in recorded.records]
+    for tool, schema, args in given:
+        for name, near in misspelt_names(schema, args).items() if args else ():
+            yield tool, name, near
+
+
 async def compose_envelope(
     declaration: Declaration,
     procedure: Procedure,
@@ -340,6 +366,7 @@ async def compose_envelope(
             rowset,
             replaced=wire.replaced,
             failed_calls=[r.tool for r in recorded.records if r.outcome == "error"],
+            misspelt=_misspelt(declaration, run, recorded, ctx),
             notes=notes,
         ),
     )
@@ -365,7 +392,8 @@ async def compose_envelope(
             run,
             groups,
             rowset,
-            () if telling is None else (telling.short, telling.why),
+            telling=() if telling is None else (telling.short, telling.why),
+            version_note=_version_note(run),
         ),
         run=run,
         artifacts=ctx.artifacts if ctx.has_artifacts else None,

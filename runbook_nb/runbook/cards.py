@@ -60,8 +60,11 @@ def envelope_card(envelope: Envelope) -> Card:
     headline, tail = _headline(envelope, has_rows)
     rule = _rules_words(envelope)
     sections = []
-    several = _several_rows(envelope) if has_rows else ""
-    if lead := _lead(envelope, tail, several):
+    told = (
+        _several_rows(envelope) if has_rows else "",
+        visible(envelope.dossier.version_note) if envelope.carries_dossier else "",
+    )
+    if lead := _lead(envelope, tail, told):
         sections.append(Section(label="", parts=(Prose(text=lead),), in_text=False))
     if has_rows and envelope.verdicts.total:
         sections.append(verdict_section(envelope, order))
@@ -83,7 +86,7 @@ def envelope_card(envelope: Envelope) -> Card:
         tail=tail,
         sections=tuple(sections),
         closing=(*envelope.ledger.counts, walk_words(walk)),
-        remarks=_remarks(envelope, several),
+        remarks=_remarks(envelope, told),
         heading=_heading(envelope) if has_rows else "",
         foot=_foot(envelope, walk),
     )
@@ -94,8 +97,8 @@ def _telling(envelope: Envelope) -> tuple[str, ...]:
     return envelope.dossier.telling if envelope.carries_dossier else ()
 
 
-def _remarks(envelope: Envelope, several: str) -> tuple[str, ...]:
-    """Name the most telling gap and what mends it, then what is said of subjects with several rows.
+def _remarks(envelope: Envelope, told: Sequence[str]) -> tuple[str, ...]:
+    """Name the most telling gap and what mends it, then what else is said.
 
     How many rows were declined stands in the first line already: another gap says more.
     """
@@ -106,7 +109,7 @@ def _remarks(envelope: Envelope, several: str) -> tuple[str, ...]:
         telling = next((gap for gap in gaps if gap.why != why), gaps[0]).what
         first, *fix = _telling(envelope) or (telling,)
         lines = [gap_line(first, len(gaps) - 1), *(f"fix: {visible(one)}" for one in fix)]
-    return (*lines, several) if several else tuple(lines)
+    return (*lines, *filter(None, told))
 
 
 def _several_rows(envelope: Envelope) -> str:
@@ -138,7 +141,7 @@ def _heading(envelope: Envelope) -> Cell:
     return (n, noun if n == 1 else f"{noun}s")
 
 
-def _lead(envelope: Envelope, tail: str, several: str) -> str:
+def _lead(envelope: Envelope, tail: str, told: Sequence[str]) -> str:
     """Say in sentences what the counts amount to, where they need it."""
     said = [tail]
     if tail == NOTHING_REACHED:
@@ -147,7 +150,7 @@ def _lead(envelope: Envelope, tail: str, several: str) -> str:
         said += map(visible, _telling(envelope))
     elif tail == NO_RULE_TRIED:
         said = ["no subject was listed, so no rule was tried"]
-    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in [*said, several] if one)
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in [*said, *told] if one)
 
 
 def _foot(envelope: Envelope, walk: Mapping[str, Any]) -> Cell:

@@ -67,6 +67,8 @@ def write_dossier(
     }
     if dossier.telling:
         written["telling"] = list(dossier.telling)
+    if dossier.version_note:
+        written["version_note"] = dossier.version_note
     # Where names tell whom a row is about, nothing else need be written.
     if not _have_own_names(written["subjects"]):
         items = dossier.items_of_rows(len(written["rows"]))
@@ -184,6 +186,7 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         subjects_total=data["subjects_total"],
         items_of_rows=_read_items(data.get("rows_of")),
         telling=[str(words) for words in data.get("telling", ())],
+        version_note=str(data.get("version_note", "")),
     )
 
 

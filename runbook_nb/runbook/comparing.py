@@ -23,7 +23,7 @@ from runbook_nb.rules.changes import RuleChange, rule_changes
 from runbook_nb.rules.wording import REDACTED
 from runbook_nb.runbook.causes import Cause, Causes
 from runbook_nb.runbook.names import name_key
-from runbook_nb.runbook.sides import GAP_WORDS, Side, Standing, declined_last
+from runbook_nb.runbook.sides import GAP_WORDS, Side, Standing, declined_last, share_a_version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,10 +272,9 @@ class Comparison(Renderable, Immutable):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What must be said before anything else: one version that stands for two contents."""
-        old, new = self.before, self.after
-        if old.title != new.title or None in (old.digest, new.digest) or old.digest == new.digest:
+        if not share_a_version(self.before, self.after):
             return ()
-        return (f"both sides are judged under {old.title}, content differs",)
+        return (f"both sides are judged under {self.before.title}, content differs",)
 
     @cached_property
     def _by_cause(self) -> dict[tuple[str, str, Cause], int]:

@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass, replace
 from types import CoroutineType
 from typing import Any, Final
 
-from runbook_nb._arguments import secret_names
 from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._secrets import secret_names
 from runbook_nb._sync import asks_for_loop
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
@@ -104,6 +104,7 @@ class Declaration(Immutable):
     limits: Limits | None
     recorders: tuple[Any, ...]
     kept: KeptRecords | None
+    inputs: Mapping[str, Any] = FrozenDict()
 
     @property
     def verdict_kind(self) -> bool:
@@ -254,11 +255,19 @@ def runbook_as_tool(
         **{"resume": resume, **tool_options},
         carried=FrozenDict(runbook=declaration),
     )
+    declaration = replace(declaration, inputs=tool.input_schema)
     secret = secret_names(tool.input_schema)
-    if not secret:
-        return tool
-    # What is asked for as a secret is one wherever it goes.
-    declaration = replace(declaration, redact=joined_policies(policy, Redact(keys=secret)))
+    if "" in secret:
+        raise DefinitionError(
+            f"{where}: the input schema asks for a secret that stands under no name, so that "
+            "nothing would hide it",
+            where="input_schema",
+            code="bad_runbook",
+            fix="name it under properties",
+        )
+    if secret:  # what is asked for as one is one wherever it goes
+        policy = joined_policies(policy, Redact(keys=secret))
+        declaration = replace(declaration, redact=policy)
     return replace(tool, carried=FrozenDict(runbook=declaration))
 
 

@@ -177,6 +177,8 @@ class Dossier:
         Name and version of the declared rules.
     telling : tuple of str
         Why most subjects could not be judged, and what to do about it; empty where rules are fine.
+    version_note : str
+        That a version which judged stood for other content before in the session.
     """
 
     def __init__(
@@ -197,22 +199,18 @@ class Dossier:
         collected: VerdictRows | None = None,
         items_of_rows: Mapping[str, Any] | None = None,
         telling: Sequence[str] = (),
+        version_note: str = "",
     ) -> None:
         self.telling = tuple(telling)
-        self.procedure = procedure
+        self.version_note = version_note
+        self.procedure, self.structure, self.decider = procedure, structure, decider
         self.sources = tuple(sources)
-        self.structure = structure
-        self.decider = decider
         self.fan_outs = tuple(fan_outs)
         self.rows = rows if isinstance(rows, WireRows) else tuple(rows)
-        self.units = units
-        self.ranked = ranked
-        self.stamp = stamp
+        self.units, self.ranked, self.stamp = units, ranked, stamp
         self._run = run
-        self._carried = tuple(carried)
-        self._total = subjects_total
-        self._collected = collected
-        self._items_of_rows = items_of_rows
+        self._carried, self._total = tuple(carried), subjects_total
+        self._collected, self._items_of_rows = collected, items_of_rows
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
 
@@ -230,7 +228,9 @@ class Dossier:
         run: Run,
         groups: Sequence[FanOutGroup],
         rowset: Rowset | None,
+        *,
         telling: Sequence[str] = (),
+        version_note: str = "",
     ) -> Dossier:
         """Make the dossier of a run that answered."""
         verdicts, rules = declaration.verdicts, declaration.rules
@@ -249,6 +249,7 @@ class Dossier:
             run=run,
             collected=_collected(run, rowset),
             telling=[text(words) for words in telling],
+            version_note=text(version_note),
         )
 
     @property
@@ -274,8 +275,7 @@ class Dossier:
             return self._total
         if self._run is None:
             return len(self._carried)
-        spread = sum(group.counts.items for group in self.fan_outs)
-        return spread + len(list(self._own_decisions()))
+        return sum(g.counts.items for g in self.fan_outs) + len(list(self._own_decisions()))
 
     @property
     def complete(self) -> bool:

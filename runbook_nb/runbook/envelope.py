@@ -128,7 +128,8 @@ class Envelope(Renderable, FrozenDict):
     ) -> Envelope:
         """Read an envelope out of a notebook, a saved one or one `to_notebook` wrote.
 
-        Nothing in the file is run or trusted. Only `to_notebook` writes tickets along.
+        Nothing in the file is run or trusted. Only `to_notebook` writes tickets along, and with
+        them what they stand for: the filed walk, and a recording up to 5 MB.
 
         Parameters
         ----------
@@ -223,6 +224,11 @@ class Envelope(Renderable, FrozenDict):
         """The run behind a live envelope; None for a copy."""
         return self._run
 
+    @property
+    def artifacts(self) -> Any:
+        """Where its tickets are redeemed; None where no store is at hand."""
+        return self._artifacts
+
     def recording(self) -> Recording:
         """Give the run's own recording: of the live run, else the filed one.
 
@@ -251,7 +257,7 @@ class Envelope(Renderable, FrozenDict):
             The value in the row's first column, or what names the subject.
         row : int, optional
             The row's number instead, counted from 0 as `verdicts` is: ``row=0`` is the one whose
-            card says *row 1 of 50*.
+            card says *row 1 of 50 (row=0)*.
 
         Raises
         ------

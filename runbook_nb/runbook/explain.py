@@ -211,7 +211,7 @@ def explanation_card(explanation: Explanation) -> Card:
     total = explanation.envelope.verdicts.total
     place = None
     if explanation.place is not None:
-        place = f"row {explanation.place + 1} of {total}"
+        place = f"row {explanation.place + 1} of {total} (row={explanation.place})"
     decision, facts = explanation.decision, explanation.facts
     if decision is None or facts is None or facts.status != "ok":
         return Card(

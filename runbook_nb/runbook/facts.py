@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import MISSING
 from runbook_nb.record.judged import JudgedFan
-from runbook_nb.record.log import Event, FanOut, Shape
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Event, FanOut, Shape
 from runbook_nb.record.shapes import STATE_CODES, ShapeFacts, facts_of, replayed
 from runbook_nb.rules import Decision
 from runbook_nb.rules.columns import Columns, smallest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import Redactor
     from runbook_nb.runbook.dossier import Dossier
 
-#: Of a row that was not decided nothing is known.
+#: Of a row that was never reached, or not decided, nothing is known.
 NOTHING: Final = Known(frozenset())
 
 
@@ -99,26 +99,41 @@ def hides(redactor: Redactor, key: str) -> bool:
 def facts_of_fans(dossier: Dossier, fans: Sequence[FanOut]) -> KnownFacts:
     """Give the facts of the branches of live fan-outs, one behind the other."""
     redactor = dossier.redactor
-    if len(fans) == 1 and isinstance(fans[0], JudgedFan) and not redactor.active:
+    if (
+        len(fans) == 1
+        and isinstance(fans[0], JudgedFan)
+        and not (redactor.active or fans[0].status_count(NOT_REACHED))
+    ):
         return KnownFacts(fans[0].items)
     table = FactTable(sum(map(len, fans)))
     start = 0
     for fan in fans:
-        if isinstance(fan, JudgedFan):
-            rows = range(start, start + len(fan))
+        if isinstance(fan, JudgedFan):  # a row is its own facts, whether it could be judged or not
+            reached = list(fan.ended_as(OK, FAILED))
+            rows = [start + index for index in reached]
             table.know(rows, Known())
             for name in fan.items.names:
-                table.put(name, rows, fan.items.held(name).whole())
+                table.put(name, rows, fan.items.held(name).many(reached))
         else:
-            for number, indices in fan.of_shapes().items():
+            for (number, status), indices in fan.alike().items():
+                if status == NOT_REACHED:  # a stop ended it where it was
+                    continue
                 shape = fan.log.shapes[number]
-                event = dossier.deciding(fan, shape)
-                if event is not None and event.code.path is not None:
+                event = dossier.deciding(fan, shape) or _refused(fan, shape)
+                if event is not None:
                     _add_branches(table, fan, shape, event, (indices, start))
         start += len(fan)
     if redactor.active:
         table.hide(redactor)
     return table.facts()
+
+
+def _refused(fan: FanOut, shape: Shape) -> Event | None:
+    """Give the failure of a decider, which is where the facts it could not judge were there."""
+    last = facts_of(fan.log, shape).events[-1:]
+    return next(
+        (e for e in last if e.code.kind == "error" and e.code.stage.kind == "decider"), None
+    )
 
 
 def _add_branches(
@@ -180,9 +195,10 @@ def _state(fan: FanOut, shape: Shape, event: Event, index: int) -> Mapping[str, 
 
 
 def _compared(event: Event) -> Iterator[tuple[str, int]]:
-    """Yield the keys a decision compared, with the places of their values."""
+    """Yield the keys that were compared, with the places of their values."""
     path = event.code.path
-    assert path is not None  # noqa: S101 - asked of decisions by rules alone
+    if path is None:  # a failure tells of no values
+        return
     for tried in path.tried:
         when = when_of(path.rules, tried)
         if isinstance(when, Mapping):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._json import REPEATED
 from runbook_nb._rows import FrozenRows
@@ -51,6 +51,7 @@ def bridge_ledger(
     *,
     replaced: Mapping[str, int],
     failed_calls: Sequence[str] = (),
+    misspelt: Iterable[tuple[str, str, str]] = (),
     notes: Sequence[Note] = (),
 ) -> Ledger:
     """Give the bridge's own part of the ledger.
@@ -67,6 +68,9 @@ def bridge_ledger(
         Type names of values that JSON could not carry, with how often.
     failed_calls : sequence of str
         Tools whose call failed and was survived, one entry per call.
+    misspelt : iterable of (str, str, str)
+        Inputs a call was given and its tool does not declare: the tool, the input, and which one
+        was likely meant.
     notes : sequence of Note
         What the decisions together say about the rules; see `rule_notes`.
     """
@@ -76,6 +80,7 @@ def bridge_ledger(
             *_not_checked(declaration, run, groups, rowset),
             *(Item(note.what, note.why) for note in notes),
             *_failed_calls(failed_calls),
+            *_misspelt(misspelt, run.redactor),
             *_replaced(replaced),
         ],
         cannot_cover=list(_cannot_cover(declaration, run)),
@@ -85,31 +90,50 @@ def bridge_ledger(
 def _checked(
     declaration: Declaration, run: Run, groups: Sequence[FanOutGroup], rowset: Rowset | None
 ) -> Iterator[Item]:
+    passes = None if rowset is None else _passes(run, groups)
     yield Item(
-        f"the declared procedure '{run.name}' — {run.steps_executed} step(s) recorded"
-        f"{_under(declaration)}",
-        None if rowset is None else _rows_words(run, groups, len(rowset.rows)),
+        procedure_words(run.name, run.steps_executed, _under(declaration)),
+        None if rowset is None else rows_words(len(rowset.rows), passes or 0),
     )
     rules = declaration.rules
     stamped = None if rules is None else (rules.name, rules.version)
     for rule_set in _named_sets(run):
         if (rule_set.name, rule_set.version) != stamped:
-            yield Item(f"decisions judged by rule set {rule_set.title}")
+            yield judged_by(rule_set.title)
     for rule_set in _rule_sets(declaration, run):
-        on = rule_set.unreadable
-        if isinstance(on, Unreadable) and on.branch != DECLINED_BRANCH:
-            of = f"rule set {rule_set.title}" if rule_set.title else "the rules"
-            yield Item(
-                f"values that could not be read were taken as '{on.branch}'",
-                f"declared by {of}: {on.label or 'no reason given'}",
-            )
+        yield from taken_as(rule_set)
 
 
-def _rows_words(run: Run, groups: Sequence[FanOutGroup], rows: int) -> str:
-    """Say how many rows there are, and that a decider stands behind each where one does."""
+def procedure_words(name: str, steps: int, under: str) -> str:
+    """Say which procedure ran, as the ledger lists it."""
+    return f"the declared procedure '{name}' — {steps} step(s) recorded{under}"
+
+
+def judged_by(title: str) -> Item:
+    """Give the entry for a rule set that judged and is not the declared one."""
+    return Item(f"decisions judged by rule set {title}")
+
+
+def taken_as(rules: RuleSet) -> Iterator[Item]:
+    """Give the entry for rules that take what cannot be read as a verdict of theirs."""
+    on = rules.unreadable
+    if isinstance(on, Unreadable) and on.branch != DECLINED_BRANCH:
+        of = f"rule set {rules.title}" if rules.title else "the rules"
+        yield Item(
+            f"values that could not be read were taken as '{on.branch}'",
+            f"declared by {of}: {on.label or 'no reason given'}",
+        )
+
+
+def _passes(run: Run, groups: Sequence[FanOutGroup]) -> int:
+    """Count the decisions behind the rows."""
     judging = [group.counts.decided for group in groups if group.judges]
     root = run.walk.raw_own.facts.events
-    passes = sum(judging) if judging else sum(e.code.kind in _DECIDED for e in root)
+    return sum(judging) if judging else sum(e.code.kind in _DECIDED for e in root)
+
+
+def rows_words(rows: int, passes: int) -> str:
+    """Say how many rows there are, and that a decider stands behind each where one does."""
     if passes >= rows:
         return f"{rows} row(s), one decider pass per row"
     told = counted(passes, "decider pass", "decider passes")
@@ -208,6 +232,16 @@ def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
         )
 
 
+def _misspelt(inputs: Iterable[tuple[str, str, str]], redactor: Redactor) -> Iterator[Item]:
+    for tool, name, meant in dict.fromkeys(inputs):
+        yield Item(
+            f"whether {show(tool)} read the input {show(redactor.text(name))!r}: it declares none "
+            "of that name",
+            f"did you mean {show(meant)!r}? A schema that says additionalProperties: false "
+            "refuses such an input",
+        )
+
+
 def _failed_branches(run: Run) -> Iterator[Item]:
     # A fork goes on without a branch that failed, so nothing but this says that it did.
     if {code.stage.kind for code in run.log.codes if code.kind == "fan_out"} <= {"fan_out"}:
@@ -239,56 +273,124 @@ def _replaced(replaced: Mapping[str, int]) -> Iterator[Item]:
         )
 
 
+class Ended(NamedTuple):
+    """Subjects of a fan-out that ended alike.
+
+    Attributes
+    ----------
+    subjects : int
+    names : str
+        The first of them by name, and how many more.
+    reason : str
+        Why the first did.
+    cap : int
+        Of subjects past a cap, what it is.
+    """
+
+    subjects: int
+    names: str
+    reason: str = ""
+    cap: int = 0
+
+
+class FanOutGaps(NamedTuple):
+    """What a fan-out left open; None for a kind of gap there is not.
+
+    Attributes
+    ----------
+    empty : tuple of (int, int) or None
+        How many of how many executions were given no subject.
+    past, ended, failed, undecided : Ended or None
+    unnamed : tuple of (str, tuple of int) or None
+        The key that names subjects, and the items that have nothing under it.
+    """
+
+    empty: tuple[int, int] | None = None
+    past: Ended | None = None
+    ended: Ended | None = None
+    failed: Ended | None = None
+    unnamed: tuple[str, Sequence[int]] | None = None
+    undecided: Ended | None = None
+
+
 def fan_out_gaps(group: FanOutGroup, redactor: Redactor) -> Iterator[Item]:
     """Yield one entry per kind of gap in a fan-out."""
-    name = f"'{show(group.name)}'"
-    empty = sum(1 for fan in group.executions if not len(fan))
-    if empty:
-        of = "" if len(group.executions) == 1 else f" in {empty} of {len(group.executions)} runs"
+    return gap_items(group.name, _gaps_in(group, redactor))
+
+
+def gap_items(fan_out: str, gaps: FanOutGaps) -> Iterator[Item]:
+    """Write one entry per kind of gap.
+
+    Examples
+    --------
+    >>> [item.what for item in gap_items("Each", FanOutGaps(past=Ended(2, "a, b", cap=1)))]
+    ["2 subject(s) of 'Each' not reached"]
+    """
+    name = f"'{show(fan_out)}'"
+    if gaps.empty is not None:
+        empty, executions = gaps.empty
+        of = "" if executions == 1 else f" in {empty} of {executions} runs"
         yield Item(
             f"nothing was assessed by {name}: it was given no subject{of}",
             "an empty list of subjects is no finding about any of them",
         )
+    if (past := gaps.past) is not None:
+        yield Item(
+            f"{past.subjects} subject(s) of {name} not reached",
+            f"past the cap of {past.cap} branches: {past.names}",
+        )
+    if (ended := gaps.ended) is not None:
+        yield Item(
+            f"{ended.subjects} subject(s) of {name} not reached before the run ended",
+            f"{ended.reason}: {ended.names}",
+        )
+    if (failed := gaps.failed) is not None:
+        yield Item(
+            f"{failed.subjects} subject(s) of {name} whose branch failed",
+            f"{failed.names}; the first: {failed.reason}",
+        )
+    if gaps.unnamed is not None:
+        key, items = gaps.unnamed
+        places = ", ".join(map(str, items[:NAMED_SUBJECTS]))
+        more = len(items) - NAMED_SUBJECTS
+        yield Item(
+            f"whom {len(items)} subject(s) of {name} are about: they have no name",
+            f"nothing stands under {show(key)!r} in item {places}"
+            + (f" and {more} more" if more > 0 else ""),
+        )
+    if (undecided := gaps.undecided) is not None:
+        yield Item(
+            f"{undecided.subjects} subject(s) of {name} that ended before a decision",
+            f"their branch came to its end without reaching a decider: {undecided.names}",
+        )
+
+
+def _gaps_in(group: FanOutGroup, redactor: Redactor) -> FanOutGaps:
+    def alike(found: Sequence[tuple[FanOut, int]]) -> Ended | None:
+        if not found:
+            return None
+        names, reason = _named(found, redactor), _reason(*found[0], redactor)
+        return Ended(len(found), names, reason, found[0][0].cap)
+
+    empty = sum(1 for fan in group.executions if not len(fan))
     missed = list(ended_as(group, NOT_REACHED)) if group.counts.not_reached else []
-    past = [(fan, index) for fan, index in missed if index >= fan.cap]
-    if past:
-        yield Item(
-            f"{len(past)} subject(s) of {name} not reached",
-            f"past the cap of {past[0][0].cap} branches: {_named(past, redactor)}",
-        )
-    ended = [(fan, index) for fan, index in missed if index < fan.cap]
-    if ended:
-        yield Item(
-            f"{len(ended)} subject(s) of {name} not reached before the run ended",
-            f"{_reason(*ended[0], redactor)}: {_named(ended, redactor)}",
-        )
-    failed = list(ended_as(group, FAILED)) if group.counts.failed else []
-    if failed:
-        yield Item(
-            f"{len(failed)} subject(s) of {name} whose branch failed",
-            f"{_named(failed, redactor)}; the first: {_reason(*failed[0], redactor)}",
-        )
     unnamed = [
-        (fan, index)
+        (fan.subject, index)
         for fan in group.executions
         if fan.subject is not None
         for index in _unnamed_in(fan, fan.subject)
     ]
-    if unnamed:
-        places = ", ".join(str(index) for _, index in unnamed[:NAMED_SUBJECTS])
-        more = len(unnamed) - NAMED_SUBJECTS
-        yield Item(
-            f"whom {len(unnamed)} subject(s) of {name} are about: they have no name",
-            f"nothing stands under {show(unnamed[0][0].subject)!r} in item {places}"
-            + (f" and {more} more" if more > 0 else ""),
-        )
+    undecided: list[tuple[FanOut, int]] = []
     if group.counts.undecided and group.decides:
         undecided = [(fan, index) for fan, index in ended_as(group, OK) if not _decided(fan, index)]
-        yield Item(
-            f"{len(undecided)} subject(s) of {name} that ended before a decision",
-            f"their branch came to its end without reaching a decider: "
-            f"{_named(undecided, redactor)}",
-        )
+    return FanOutGaps(
+        empty=(empty, len(group.executions)) if empty else None,
+        past=alike([(fan, index) for fan, index in missed if index >= fan.cap]),
+        ended=alike([(fan, index) for fan, index in missed if index < fan.cap]),
+        failed=alike(list(ended_as(group, FAILED)) if group.counts.failed else []),
+        unnamed=(unnamed[0][0], [index for _, index in unnamed]) if unnamed else None,
+        undecided=None if not undecided else Ended(len(undecided), _named(undecided, redactor)),
+    )
 
 
 #: Types of Arrow columns whose nulls are counted: in numbers NaN is one, too.
@@ -326,11 +428,21 @@ def _reason(fan: FanOut, index: int, redactor: Redactor) -> str:
 
 
 def _named(places: Sequence[tuple[FanOut, int]], redactor: Redactor) -> str:
-    names = []
-    for fan, index in islice(places, NAMED_SUBJECTS):
-        subject = served_subject(redactor, fan, index)
-        names.append(show(subject) if subject is not None else f"item {index}")
-    more = len(places) - len(names)
+    first = islice(places, NAMED_SUBJECTS)
+    named = [(served_subject(redactor, fan, index), index) for fan, index in first]
+    return names_words(named, len(places))
+
+
+def names_words(first: Sequence[tuple[Any, int]], total: int) -> str:
+    """Name the first of some subjects, or number them where they have no name.
+
+    Examples
+    --------
+    >>> names_words([("a", 0), (None, 1)], 3)
+    'a, item 1 and 1 more'
+    """
+    names = [show(subject) if subject is not None else f"item {n}" for subject, n in first]
+    more = total - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
@@ -345,24 +457,29 @@ def _row_gaps(rowset: Rowset, groups: Sequence[FanOutGroup]) -> Iterator[Item]:
             f"{rowset.dropped} entry(s) of the verdict rows that could not be read",
             "an entry is a mapping with a text under 'verdict'; these were left out",
         )
-    judging = [group.counts for group in groups if group.judges]
-    decided = sum(c.decided for c in judging)
-    # A subject without a decision may have a row that says declined; any other word is no verdict
-    # the record knows of.
-    told = len(rowset.rows) - rowset.declined
-    totals = {counts.decided for counts in judging} | {counts.items for counts in judging}
-    totals |= {decided, sum(c.items for c in judging)}
-    if judging and (len(rowset.rows) not in totals or told > decided):
-        yield Item(
-            f"the rows do not match the record: {counted(len(rowset.rows), 'row')}, "
-            f"{counted(decided, 'subject')} decided",
-            "the rows are the procedure's own; the record says how many subjects a decider judged",
-        )
+    yield from rows_mismatch(len(rowset.rows), rowset.declined, groups)
     said = rowset.rows or rowset.dropped or rowset.unreadable is not None
     if not said and not any(group.judges or not group.counts.items for group in groups):
         yield Item(
             "nothing was assessed: the procedure wrote no verdict row",
             "an empty table is no finding",
+        )
+
+
+def rows_mismatch(rows: int, declined: int, groups: Sequence[FanOutGroup]) -> Iterator[Item]:
+    """Give the entry for rows that are not as many as the record says, where they are not."""
+    judging = [group.counts for group in groups if group.judges]
+    decided = sum(c.decided for c in judging)
+    # A subject without a decision may have a row that says declined; any other word is no verdict
+    # the record knows of.
+    told = rows - declined
+    totals = {counts.decided for counts in judging} | {counts.items for counts in judging}
+    totals |= {decided, sum(c.items for c in judging)}
+    if judging and (rows not in totals or told > decided):
+        yield Item(
+            f"the rows do not match the record: {counted(rows, 'row')}, "
+            f"{counted(decided, 'subject')} decided",
+            "the rows are the procedure's own; the record says how many subjects a decider judged",
         )
 
 
@@ -378,9 +495,13 @@ def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
         return
     names = listed(rule_set.title for rule_set in (judged if not same else alike))
     differs = " of other content" if others else " of different contents" if alike[1:] else ""
-    yield Item(
-        f"whether the stamp {rules.name} {rules.version} fits: the decisions were judged by "
-        f"{names}{differs}",
+    yield stamp_gap(f"{rules.name} {rules.version}", f"{names}{differs}")
+
+
+def stamp_gap(stamp: str, judged: str) -> Item:
+    """Give the entry for a stamp that is not that of the rules which judged."""
+    return Item(
+        f"whether the stamp {stamp} fits: the decisions were judged by {judged}",
         "the stamp on an answer is what the runbook declares; the record says what judged",
     )
 
@@ -389,12 +510,39 @@ def ledger_sentence(
     declaration: Declaration, run: Run, rowset: Rowset | None, not_checked: int
 ) -> str:
     """Give the ledger's one sentence."""
-    parts = [f"Ran '{run.name}'{_under(declaration)} — {run.steps_executed} step(s) recorded"]
-    if rowset is not None:
-        rows = f"{len(rowset.rows)} row(s) assessed"
-        if rowset.declined:
-            rows += f", {rowset.declined} declined (no classification reached)"
-        parts.append(rows)
+    rows = None if rowset is None else (len(rowset.rows), rowset.declined)
+    return sentence_of(run.name, run.steps_executed, _under(declaration), rows, not_checked)
+
+
+def sentence_of(
+    name: str, steps: int, under: str, rows: tuple[int, int] | None, not_checked: int
+) -> str:
+    """Write the ledger's sentence.
+
+    Parameters
+    ----------
+    name : str
+        The procedure.
+    steps : int
+        Stage executions.
+    under : str
+        ``" under …"`` the declared rules; empty without any.
+    rows : tuple of (int, int) or None
+        How many rows there are, and how many of them were declined; None for no rowset.
+    not_checked : int
+        Entries of the list.
+
+    Examples
+    --------
+    >>> sentence_of("triage", 5, " under age v1", (1, 0), 0)
+    "Ran 'triage' under age v1 — 5 step(s) recorded; 1 row(s) assessed."
+    """
+    parts = [f"Ran '{name}'{under} — {steps} step(s) recorded"]
+    if rows is not None:
+        told = f"{rows[0]} row(s) assessed"
+        if rows[1]:
+            told += f", {rows[1]} declined (no classification reached)"
+        parts.append(told)
     if not_checked:
         parts.append(f"{not_checked} not-checked item(s) declared")
     return "; ".join(parts) + "."

@@ -20,7 +20,7 @@ from runbook_nb.errors import DefinitionError, NotCarried
 from runbook_nb.rules import RuleSet
 from runbook_nb.rules.known import Again, judge_again
 from runbook_nb.rules.silent import Silent, fired, silent_rules
-from runbook_nb.runbook.sides import GAP_WORDS, Side, side_of_again
+from runbook_nb.runbook.sides import GAP_WORDS, Side, share_a_version, side_of_again
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,15 +195,18 @@ def _card(rejudged: Rejudged) -> Card:
     )
     lead = Prose(text="Judged again from the recorded values, no tool called.", tone="dim")
     sections = [Section(label="", parts=(lead,), in_text=False)]
+    if share_a_version(rejudged.before, side):
+        said = f"Judged under {side.title}, content differs."
+        sections.append(Section(label="", parts=(Prose(text=said, tone="warning"),)))
     if rows:
         sections.append(Section(label="Verdicts", parts=(table,)))
     if gaps:
-        said: Sequence[Any] = [
+        told: Sequence[Any] = [
             (str(count), Data(value=reason)) for reason, count in list(gaps.items())[:ROWS]
         ]
         why = Table(
             columns=(Column(head="subjects", align="right"), Column(head="why")),
-            rows=tuple(said),
+            rows=tuple(told),
             total=len(gaps),
         )
         sections.append(Section(label="Not judged", parts=(why,)))

@@ -200,6 +200,12 @@ class Side(Immutable):
         return f"{number}, {said}" if said else number
 
 
+def share_a_version(before: Side, after: Side) -> bool:
+    """Say whether two sides were judged by two contents under one version."""
+    digests = {before.digest, after.digest}
+    return before.title == after.title and None not in digests and len(digests) > 1
+
+
 def declined_last(words: Iterable[str]) -> tuple[str, ...]:
     """Give verdicts each once, in order, ``declined`` at the end.
 
@@ -311,7 +317,7 @@ def _of_subjects(envelope: Envelope, subjects: Sequence[SubjectFacts]) -> Side:
         decision=lambda row: subjects[row].decision,
         complete=envelope.dossier.complete,
         facts=facts_of_decisions(
-            [facts.decision if facts.status == "ok" else None for facts in subjects]
+            [None if facts.status == "not_reached" else facts.decision for facts in subjects]
         ),
     )
 
@@ -399,25 +405,23 @@ def side_of_again(
     shown : RuleSet
         The rules as they may be seen.
     before : Side, optional
-        How they stood before: who had no verdict for want of being reached has none now.
+        How they stood before: who was never reached has no verdict now either. Of whom a branch
+        failed, the facts it had recorded are judged.
     """
     order: dict[Standing, int] = {}
-    own = [order.setdefault(Standing.of_way(way), len(order)) for way in again.ways]
+    earlier = before.standings if before is not None else ()
     numbers: Sequence[int]
-    kept = {
-        n: order.setdefault(one, len(order))
-        for n, one in enumerate(before.standings if before is not None else ())
-        if one.kind in ("not_reached", "failed")
-    }
-    if kept and before is not None:
-        numbers = [
-            kept[was] if was in kept else own[now]
-            for was, now in zip(before.numbers, again.numbers, strict=True)
-        ]
-    elif own == list(range(len(own))):
-        numbers = again.numbers
+    if before is not None and any(one.kind in ("not_reached", "failed") for one in earlier):
+        met: dict[tuple[int, int], int] = {}
+        numbers = []
+        for pair in zip(before.numbers, again.numbers, strict=True):
+            if pair not in met:
+                one = _again(earlier[pair[0]], again.ways[pair[1]])
+                met[pair] = order.setdefault(one, len(order))
+            numbers.append(met[pair])
     else:
-        numbers = [own[number] for number in again.numbers]
+        own = [order.setdefault(Standing.of_way(way), len(order)) for way in again.ways]
+        numbers = again.numbers if own == [*range(len(own))] else [own[n] for n in again.numbers]
     return Side(
         title=visible(shown.title),
         version=visible(shown.version),
@@ -431,6 +435,15 @@ def side_of_again(
         again=True,
         complete=before is None or before.complete,
     )
+
+
+def _again(before: Standing, way: Way) -> Standing:
+    if before.kind == "not_reached":
+        return before
+    now = Standing.of_way(way)
+    if before.kind != "failed" or now.kind != "not_recorded":
+        return now
+    return now._replace(reason=f"{now.reason}; its branch failed: {before.reason}")
 
 
 __all__ = ["GAP_WORDS", "Side", "Standing", "side_of", "side_of_again"]

@@ -29,6 +29,7 @@ LANGUAGE: Final = {
 #: Metadata that says something about content; all other is left out.
 NOTEBOOK_METADATA: Final = ("authors", "runbook_nb", "title")
 CELL_METADATA: Final = ("deletable", "editable", "runbook_nb", "slideshow", "tags")
+OUTPUT_METADATA: Final = ("runbook_nb",)
 
 #: Outputs that only a running kernel can draw.
 WIDGET: Final = "application/vnd.jupyter.widget-view+json"
@@ -110,7 +111,9 @@ def _outputs(outputs: Any) -> list[dict[str, Any]]:
                 }
             )
         else:
-            made.append({**output, "data": _data(output["data"]), "metadata": {}})
+            told = output.get("metadata", {})
+            about = {name: told[name] for name in OUTPUT_METADATA if name in told}
+            made.append({**output, "data": _data(output["data"]), "metadata": about})
     return made
 
 

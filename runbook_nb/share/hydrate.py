@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from runbook_nb._json import canonical
 from runbook_nb._text import clip, counted, show, visible
 from runbook_nb._value import frozen
+from runbook_nb.artifacts import Record
 from runbook_nb.errors import LoadError
 from runbook_nb.render.embed import MARK, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.payload import PAYLOAD_FORMAT
+from runbook_nb.share.travelling import NAME, FiledBeside, carries, read_travelling
 
 #: Bytes of a file that is read at most.
 MAX_FILE: Final = 256 * 1024 * 1024
@@ -37,10 +40,25 @@ class Found:
         Where it is, in words.
     payload : mapping or None
         None when it is there and cannot be read.
+    carrier : {"metadata", "comment", "file"}
+        What carries it: the metadata of an output, the comment in what it shows, or the file is
+        nothing else. One output may carry its answer in both ways.
+    filed : mapping of str to Record
+        What its tickets stand for, where that is carried too.
+    output : tuple of int or None
+        Of a notebook the numbers, from 0, of the cell and of its output.
     """
 
     place: str
     payload: Mapping[str, Any] | None
+    carrier: Literal["metadata", "comment", "file"] = "comment"
+    filed: Mapping[str, Record] = field(default_factory=dict)
+    output: tuple[int, int] | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is an envelope, of whatever version, or is damaged and may be one."""
+        return self.payload is None or _is_answer(self.payload)
 
 
 def read_envelope(
@@ -63,19 +81,7 @@ def read_envelope(
         There is none to be read, with the reason; or there are several.
     """
     path = Path(path)
-    kind = path.suffix.lower()
-    if kind == ".ipynb":
-        return read_notebook(path, which=which, artifacts=artifacts)
-    if kind in (".html", ".htm"):
-        html = _text_of(path)
-        return _chosen(path, list(_in_html(html, "the page")), which, artifacts)
-    if kind == ".json":
-        return _envelope(path, "the file", _parsed(path, _text_of(path)), artifacts)
-    raise LoadError(
-        f"{show(path.name)} is no file an answer can be read from",
-        where=str(path),
-        fix="give a notebook (.ipynb), a page (.html) or an envelope (.json)",
-    )
+    return _chosen(path, found_in(path), which, artifacts)
 
 
 def read_notebook(
@@ -83,13 +89,52 @@ def read_notebook(
 ) -> Envelope:
     """Read an answer out of a notebook's outputs; see `Envelope.from_notebook`."""
     path = Path(path)
-    return _chosen(path, list(_in_notebook(path, _parsed(path, _text_of(path)))), which, artifacts)
+    return _chosen(path, _in_notebook(path, _parsed(path, _text_of(path))), which, artifacts)
 
 
 # -- finding -------------------------------------------------------------------------------
 
 
-def _in_notebook(path: Path, document: Any) -> Iterator[Found]:
+def found_in(path: str | os.PathLike[str]) -> list[Found]:
+    """Give every machine-readable form a file carries, in the order it has them.
+
+    Parameters
+    ----------
+    path : path
+        ``….ipynb``, ``….html`` or ``….json``.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or is none of these.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from runbook_nb import Default, Rule, RuleSet, triage
+    >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], Default("fresh"))
+    >>> envelope = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    >>> with TemporaryDirectory() as folder:
+    ...     found = found_in(envelope.to_notebook(f"{folder}/answer.ipynb"))
+    >>> [(one.place, one.carrier, one.is_answer) for one in found]
+    [('the output of cell 2', 'metadata', True), ('the output of cell 2', 'comment', True)]
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind == ".ipynb":
+        return _in_notebook(path, _parsed(path, _text_of(path)))
+    if kind in (".html", ".htm"):
+        return list(_in_html(_text_of(path), "the page", None))
+    if kind == ".json":
+        return [Found(place="the file", payload=_parsed(path, _text_of(path)), carrier="file")]
+    raise LoadError(
+        f"{show(path.name)} is no file an answer can be read from",
+        where=str(path),
+        fix="give a notebook (.ipynb), a page (.html) or an envelope (.json)",
+    )
+
+
+def _in_notebook(path: Path, document: Any) -> list[Found]:
     cells = document.get("cells") if isinstance(document, Mapping) else None
     if not isinstance(cells, list):
         raise LoadError(
@@ -97,12 +142,25 @@ def _in_notebook(path: Path, document: Any) -> Iterator[Found]:
             where=str(path),
             fix="notebooks older than nbformat 4 are brought up to date by opening and saving them",
         )
-    for number, cell in enumerate(cells, 1):
+    found: list[Found] = []
+    for number, cell in enumerate(cells):
         outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
-        for output in outputs if isinstance(outputs, list) else ():
-            data = output.get("data") if isinstance(output, Mapping) else None
-            html = _joined(data.get("text/html")) if isinstance(data, Mapping) else ""
-            yield from _in_html(html, f"the output of cell {number}")
+        for position, output in enumerate(outputs if isinstance(outputs, list) else ()):
+            if isinstance(output, Mapping):
+                place = f"the output of cell {number + 1}"
+                found += _in_output(output, place, (number, position))
+    return found
+
+
+def _in_output(output: Mapping[str, Any], place: str, at: tuple[int, int]) -> Iterator[Found]:
+    metadata, data = output.get("metadata"), output.get("data")
+    if isinstance(metadata, Mapping) and carries(metadata):
+        read = read_travelling(metadata[NAME])
+        yield Found(
+            place=place, payload=read.payload, carrier="metadata", filed=read.filed, output=at
+        )
+    if isinstance(data, Mapping):
+        yield from _in_html(_joined(data.get("text/html")), place, at)
 
 
 def _joined(text: Any) -> str:
@@ -111,16 +169,18 @@ def _joined(text: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _in_html(html: str, place: str) -> Iterator[Found]:
+def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Found]:
     if MARK in html:
-        yield Found(place=place, payload=read_embedded(html))
+        yield Found(place=place, payload=read_embedded(html), output=at)
 
 
 # -- choosing ------------------------------------------------------------------------------
 
 
 def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -> Envelope:
-    answers = _distinct([one for one in found if one.payload is None or _is_answer(one.payload)])
+    if len(found) == 1 and found[0].carrier == "file":
+        return _envelope(path, found[0], artifacts)
+    answers = _distinct([one for one in _fullest(found) if one.is_answer])
     if not answers:
         raise LoadError(
             f"{show(path.name)} carries no answer",
@@ -154,7 +214,19 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             code="damaged",
             where=str(path),
         )
-    return _envelope(path, one.place, one.payload, artifacts)
+    return _envelope(path, one, artifacts)
+
+
+def _fullest(found: list[Found]) -> list[Found]:
+    """Keep of what one output carries in several ways the one that says most."""
+    kept: list[Found] = []
+    for one in found:
+        before = kept[-1] if kept else None
+        if before is None or one.output is None or before.output != one.output:
+            kept.append(one)
+        elif before.payload is None and one.payload is not None:
+            kept[-1] = one
+    return kept
 
 
 def _is_answer(payload: Mapping[str, Any]) -> bool:
@@ -217,9 +289,10 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
-def _envelope(path: Path, place: str, payload: Any, artifacts: Any) -> Envelope:
+def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
     """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
-    wire = payload
+    place, payload = found.place, found.payload
+    wire: Any = payload
     if isinstance(payload, Mapping) and "format" in payload:
         if payload["format"] != PAYLOAD_FORMAT:
             raise LoadError(
@@ -233,7 +306,9 @@ def _envelope(path: Path, place: str, payload: Any, artifacts: Any) -> Envelope:
     if not isinstance(wire, Mapping):
         raise LoadError(f"{place} of {show(path.name)} holds no envelope", where=str(path))
     try:
-        envelope = Envelope.from_dict(wire, artifacts)
+        store = getattr(artifacts, "artifacts", artifacts)
+        beside = FiledBeside(found.filed, store) if found.filed else store
+        envelope = Envelope.from_dict(wire, beside)
         envelope.view()  # what cannot be shown is better refused here than met later
         return envelope
     except Exception as error:  # a forged form may fail anywhere

@@ -1,7 +1,8 @@
 """An answer as a notebook that reads without a kernel, and reads itself again with one.
 
 Sharing layer. Its outputs are what the cells would show; the answer itself is in the first of
-them, as in any output, so opening the file needs nothing and running it needs nobody's data.
+them, as in any output, and in its metadata with what was filed, so opening the file needs nothing
+and running it needs nobody's data.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from runbook_nb._display import through
+from runbook_nb._files import write_whole
 from runbook_nb._view import Card, Data, Fact, Facts, Section
+from runbook_nb.errors import JsonError
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
+from runbook_nb.settings import settings
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
-from runbook_nb.share.files import write_whole
 from runbook_nb.share.report import GENERATOR, provenance
-
-#: Names the form of what such a notebook says about itself in its metadata.
-NOTEBOOK_FORMAT: Final = "runbook_nb/notebook/1"
+from runbook_nb.share.travelling import NAME, NOTEBOOK_FORMAT, travelling_form
 
 
 def write_notebook(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
@@ -54,7 +55,7 @@ def notebook_text(envelope: Envelope, name: str) -> str:
     with exporting():
         cells = list(_cells(envelope, name))
     about = {"format": NOTEBOOK_FORMAT, "generator": GENERATOR}
-    return written(canonical({"cells": cells, "metadata": {"runbook_nb": about}}))
+    return written(canonical({"cells": cells, "metadata": {NAME: about}}))
 
 
 def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
@@ -67,7 +68,9 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
         "it calls none of the sources again."
     )
     source = f"import runbook_nb as rb\n\nenvelope = rb.Envelope.from_notebook({name!r})\nenvelope"
-    yield _code(source, card, 1)
+    shown = _code(source, card, 1)
+    shown["outputs"][0]["metadata"] = _carried(envelope, card)
+    yield shown
     if not envelope.verdicts:
         return
     try:
@@ -90,13 +93,28 @@ def _provenance(envelope: Envelope) -> Section:
     return Section(label="", parts=(Facts(label="", items=items, total=len(items)),))
 
 
+def _carried(envelope: Envelope, card: Card) -> dict[str, Any]:
+    if card.payload is None or not settings.embed:
+        return {}
+    try:
+        payload = card.payload(None)
+        return {} if payload is None else {NAME: travelling_form(envelope, payload)}
+    except JsonError:
+        return {}  # what JSON cannot carry; the output says so
+
+
 def _markdown(source: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "metadata": {}, "source": source}
 
 
 def _code(source: str, shown: Card, number: int) -> dict[str, Any]:
     data = {"text/plain": render_text(shown), "text/html": render_html(shown, export=True)}
-    output = {"output_type": "execute_result", "data": data, "execution_count": number}
+    output = {
+        "output_type": "execute_result",
+        "data": data,
+        "execution_count": number,
+        "metadata": {},
+    }
     return {
         "cell_type": "code",
         "execution_count": number,

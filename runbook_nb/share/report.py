@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import through
+from runbook_nb._files import write_whole
 from runbook_nb._text import visible
 from runbook_nb._version import __version__
 from runbook_nb.render.embed import MARK
@@ -20,7 +21,6 @@ from runbook_nb.render.html import render_html
 from runbook_nb.runbook import Envelope
 from runbook_nb.settings import settings
 from runbook_nb.share.exported import exported_card, exporting, redactor_of
-from runbook_nb.share.files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -1,4 +1,4 @@
-"""For tests of runbooks and of the notebooks that show them.
+"""For tests of runbooks, of the notebooks that show them, and of stores that keep them.
 
 Testing layer. Time and ids are inputs everywhere in the package; here they are held still, in
 this process (`reproducible`) and in kernels it starts (`environment`). `plugin` is what pytest
@@ -26,14 +26,18 @@ if TYPE_CHECKING:
         reproducible,
         sanitize_file,
     )
+    from runbook_nb.testing.stores import StoreClaim, StoreReport, check_store
 
 __all__ = [
     "MOMENT",
     "SEED",
     "FrozenClock",
+    "StoreClaim",
+    "StoreReport",
     "assert_hidden",
     "assert_reproducible",
     "assert_verdicts",
+    "check_store",
     "environment",
     "forms_of",
     "reproducible",
@@ -44,8 +48,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    checks = name.startswith("assert_") or name == "forms_of"
-    return getattr(import_module(f"{__name__}.{'checks' if checks else 'fixed'}"), name)
+    if name.startswith("assert_") or name == "forms_of":
+        home = "checks"
+    else:
+        home = "stores" if name in ("StoreClaim", "StoreReport", "check_store") else "fixed"
+    return getattr(import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -15,11 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._files import write_whole
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._value import frozen
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.share.document import canonical, written
-from runbook_nb.share.files import write_whole
 from runbook_nb.testing.fixed import environment, sanitize_file
 
 if TYPE_CHECKING:

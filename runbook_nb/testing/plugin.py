@@ -100,11 +100,13 @@ def frozen_clock() -> Iterator[FrozenClock]:
 
 @pytest.fixture
 def seeded_ids() -> Iterator[SeededIds]:
-    """Let `settings` give ids that come out the same in every run."""
+    """Let `settings` give ids that come out the same in every run, as in a new session."""
     from runbook_nb._ids import SeededIds
+    from runbook_nb.rules.keeping import forget_judged
     from runbook_nb.settings import settings
     from runbook_nb.testing.fixed import SEED
 
+    forget_judged()  # an answer says where its rules judged otherwise before
     ids = SeededIds(SEED)
     with settings(ids=ids):
         yield ids

@@ -111,6 +111,11 @@ class InnerDispatch:
         """Say whether the catalogue holds a tool; those a provider delivers are not in it."""
         return name in self._catalogue
 
+    def schema_of(self, name: str) -> Mapping[str, Any]:
+        """Give the input schema of a tool; an empty one of a tool it does not hold."""
+        tool = self._catalogue.get(name)
+        return FrozenDict() if tool is None else tool.input_schema
+
     async def call(
         self,
         name: str,

@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from runbook_nb._arguments import misspelt_names
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._stop import Stop
@@ -500,9 +501,13 @@ did you mean 'ages'?
             self._tell({"type": "tools.absent", **entry})
 
     def _tell_unchecked(self, call: ToolCall) -> None:
-        if self._observer is not None and (unchecked := call.tool.unchecked):
+        if self._observer is None:
+            return
+        unchecked, misspelt = call.tool.unchecked, misspelt_names(call.tool.input_schema, call.args)
+        if unchecked or misspelt:
             said = {"tool": call.tool.name, "call_id": call.call_id, "keywords": unchecked}
-            self._tell({"type": "tools.arguments_unchecked", **said})
+            more = {"misspelt": misspelt} if misspelt else {}
+            self._tell({"type": "tools.arguments_unchecked", **said, **more})
 
     def _tell(self, event: Mapping[str, Any]) -> None:
         if self._observer is None:

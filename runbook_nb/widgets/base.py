@@ -99,7 +99,7 @@ def guarded(method: _Method) -> _Method:
         try:
             given = method(self, *args, **kwargs)
         except Exception as error:
-            self.fault = fault_of(error)
+            self.fault = fault_of(error, self._served)
             return None
         self.fault = {}
         return given
@@ -107,8 +107,14 @@ def guarded(method: _Method) -> _Method:
     return guarding  # type: ignore[return-value]  # it takes and gives what the method does
 
 
-def fault_of(error: BaseException) -> dict[str, str]:
+def fault_of(error: BaseException, served: Callable[[str], str] = str) -> dict[str, str]:
     """Say what went wrong and what to do instead, as a widget shows it; never raises.
+
+    Parameters
+    ----------
+    error : BaseException
+    served : callable, optional
+        Gives a text as it may be seen.
 
     Examples
     --------
@@ -118,10 +124,10 @@ def fault_of(error: BaseException) -> dict[str, str]:
     if isinstance(error, RunbookError):
         said = "; ".join(filter(None, [error.message, *map(str, error.problems)]))
         return {
-            "what": clip(visible(said), MAX_FAULT),
-            "fix": clip(visible(error.fix or ""), MAX_FAULT),
+            "what": clip(visible(served(said)), MAX_FAULT),
+            "fix": clip(visible(served(error.fix or "")), MAX_FAULT),
         }
-    return {"what": failure(error), "fix": ""}
+    return {"what": failure(error, served), "fix": ""}
 
 
 class Widget(anywidget.AnyWidget):
@@ -157,6 +163,10 @@ class Widget(anywidget.AnyWidget):
         self.on_msg(self._received)
 
     # -- what is shown ---------------------------------------------------------------------
+
+    def _served(self, text: str) -> str:
+        """Give a text as it may be seen: where there is a policy, what it hides is hidden."""
+        return text
 
     def view(self) -> Card:
         """Say what this looks like where it cannot run, as data."""
@@ -228,7 +238,7 @@ class Widget(anywidget.AnyWidget):
         try:
             return {"id": number, "answer": dict(self._ask(message))}
         except Exception as error:
-            return {"id": number, "fault": fault_of(error)}
+            return {"id": number, "fault": fault_of(error, self._served)}
 
     def _ask(self, message: Any) -> Mapping[str, Any]:
         about = message.get("about", {}) if isinstance(message, Mapping) else None

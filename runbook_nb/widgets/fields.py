@@ -8,12 +8,13 @@ says so, and what it says is put beside the field it is about.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from runbook_nb._arguments import resolved, secret_names, validate_arguments
+from runbook_nb._arguments import resolved, validate_arguments
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
+from runbook_nb._secrets import holds_secret, takes_any_name
 from runbook_nb._text import MISSING, clip, did_you_mean, listed, show
 from runbook_nb._value import frozen
 from runbook_nb.chart.inputs import served_problems
@@ -228,47 +229,6 @@ def _field(
     )
 
 
-def holds_secret(
-    root: Mapping[str, Any], schema: Any, named: Callable[[str], bool] = lambda name: False
-) -> bool:
-    """Say whether an input is a secret, or a part of it is one, however deep that lies.
-
-    Parameters
-    ----------
-    root : mapping
-        The schema that references point into.
-    schema : object
-        The input's own.
-    named : callable
-        Says whether a name is that of a secret.
-
-    Examples
-    --------
-    >>> auth = {"type": "object", "properties": {"token": {"type": "string"}}}
-    >>> holds_secret({}, auth), holds_secret({}, auth, named="token".__eq__)
-    (False, True)
-    """
-    left, followed = [schema], set[str]()
-    while left:
-        part = left.pop()
-        if isinstance(part, list | tuple):
-            left.extend(part)
-        if not isinstance(part, Mapping):
-            continue
-        known = part.get("properties")
-        if isinstance(known, Mapping) and any(named(str(name)) for name in known):
-            return True
-        # The schema's own law says what a secret is.
-        if secret_names({**root, "properties": {"": part}}):
-            return True
-        ref = part.get("$ref")
-        if isinstance(ref, str) and ref not in followed:
-            followed.add(ref)
-            left.append(resolved(root, {"$ref": ref}))
-        left.extend(part.values())
-    return False
-
-
 def _typed(schema: Mapping[str, Any], kind: Kind, choices: Sequence[tuple[str, Any]]) -> Kind:
     """Say how a secret is read, for which there is no switch and nothing to choose from."""
     if kind == "choice":
@@ -408,12 +368,15 @@ class Entries:
         from runbook_nb.record.redact import Redactor
 
         redactor = Redactor(policy)
+        names = policy is not None and bool(policy.keys or policy.patterns)
         known = schema.get("properties", {})
         hidden = [
             name
             for name, sub in known.items()
             if redactor.hides_key(name)
             or (redactor.active and holds_secret(schema, sub, redactor.names))
+            # What the policy names may be typed there under its name.
+            or (names and takes_any_name(schema, sub))
         ]
         self.schema = schema
         self.fields = fields_of(schema, hidden)

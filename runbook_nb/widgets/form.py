@@ -20,18 +20,16 @@ from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, clip, counted, visible
 from runbook_nb._view import Badge, Card, Column, Data, Prose, Section, Table
 from runbook_nb.chart.progress import Look, Progress, observing
-from runbook_nb.coverage import read_coverage_result
-from runbook_nb.coverage.views import absence_view
 from runbook_nb.errors import DefinitionError, Paused, RunCancelled, ToolRefused
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.run import Run
-from runbook_nb.render.bundle import TEXT, bundle_of
 from runbook_nb.render.live import show_on
 from runbook_nb.settings import settings
 from runbook_nb.tools.tool import Tool
 from runbook_nb.tools.toolbox import Toolbox
 from runbook_nb.widgets.base import WIDGET, Widget, asked, fault_of, guarded
 from runbook_nb.widgets.fields import Entries, Raw
+from runbook_nb.widgets.formtold import bundle_for, told_of
 
 #: What a secret that was given is shown as.
 GIVEN: Final = "given, not shown"
@@ -293,7 +291,7 @@ class RunForm(Widget):
         try:
             self._end(given, ended)
         except Exception as error:
-            self.fault = fault_of(error)
+            self.fault = fault_of(error, self._served)
             self.status = "failed"
 
     def _watch(self, look: Look) -> Any:
@@ -307,7 +305,7 @@ class RunForm(Widget):
 
     def _tell(self, progress: Progress) -> None:
         self._told = progress
-        self.progress = told_of(progress)
+        self.progress = told_of(progress, self._redactor().text)
 
     def _end(self, given: Any, ended: BaseException | None) -> None:
         """Keep what came of a run, and show it."""
@@ -325,12 +323,10 @@ class RunForm(Widget):
 
     def _outcome(self, ended: BaseException | None) -> dict[str, str]:
         if ended is None:
-            return {"said": "" if self._told is None else self._told.said}
-        redactor = Redactor(None) if self.incomplete is None else self.incomplete.redactor
-        redactor = redactor.knowing(self._met | self._fields.secrets_in(self._raw()))
-        fault = {key: redactor.text(text) for key, text in fault_of(ended).items()}
+            return {"said": "" if self._told is None else self._served(self._told.said)}
+        fault = fault_of(ended, self._served)
         place = None if self.incomplete is None else self.incomplete.ended_at
-        stage = "" if place is None else redactor.text(str(place["stage"]))
+        stage = "" if place is None else self._served(str(place["stage"]))
         if isinstance(ended, RunCancelled) and self._stop.is_set():
             below = "what is below is how far it came"
             fault = {"what": "no answer", "fix": below if self.incomplete is not None else ""}
@@ -347,6 +343,14 @@ class RunForm(Widget):
             self._box = ipywidgets.VBox([self, ipywidgets.Output(layout={"margin": "8px 0 0 0"})])
             self._show()
         return self._box
+
+    def _served(self, text: str) -> str:
+        """Hide what was typed as a secret, what the tool hides, and what its run learnt of both."""
+        return self._redactor().text(text)
+
+    def _redactor(self) -> Redactor:
+        known = Redactor(None) if self.incomplete is None else self.incomplete.redactor
+        return known.knowing(self._met | self._fields.secrets_in(self._raw()))
 
     def _show(self) -> None:
         if self._box is not None:
@@ -525,69 +529,6 @@ def _drawn(tool: Tool, entries: Entries) -> dict[str, Any]:
 
 def _blank(entries: Entries) -> dict[str, Raw]:
     return {one.name: one.blank for one in entries.fields if one.name not in entries.secret}
-
-
-def told_of(progress: Progress) -> dict[str, Any]:
-    """Give how far a run has come as a front end draws it.
-
-    Examples
-    --------
-    >>> from runbook_nb.chart.progress import StepProgress
-    >>> told_of(Progress("ages", "running", (StepProgress("load", "current"),)))["stage"]
-    'load'
-    """
-    steps = progress.steps_shown
-    present = progress.steps[progress.at] if progress.at >= 0 else None
-    return {
-        "at": progress.at + 1,
-        "of": len(progress.steps),
-        "stage": "" if present is None else visible(present.name),
-        "steps": [
-            {
-                "name": clip(visible(step.name), 80),
-                "state": step.state,
-                "done": step.done,
-                "total": step.total,
-                "failed": step.failed,
-            }
-            for step in steps
-        ],
-        "hidden": len(progress.steps) - len(steps),
-    }
-
-
-def bundle_for(shown: Any, name: str = "") -> dict[str, Any]:
-    """Give the forms by MIME type in which what a tool gave is shown.
-
-    Examples
-    --------
-    >>> bundle_for([1, 2])
-    {'text/plain': '[1, 2]'}
-    """
-    if isinstance(shown, Mapping) and not isinstance(shown, Renderable):
-        reading = read_coverage_result(shown)
-        if reading is not None and reading.status == "absent":
-            shown = _Absence(shown, name)
-    if isinstance(shown, Renderable):
-        return bundle_of(shown)[0]
-    from IPython import get_ipython
-
-    ask: Any = get_ipython
-    shell = ask()
-    if shell is None:
-        return {TEXT: visible(repr(shown))}
-    data: dict[str, Any] = shell.display_formatter.format(shown)[0]
-    return data
-
-
-class _Absence(Renderable):
-    """What a tool gives that found nothing, as it is shown."""
-
-    def __init__(self, value: Mapping[str, Any], name: str) -> None:
-        self._value, self._name = value, name
-
-    def view(self) -> Card:
-        return absence_view(self._value, self._name)
 
 
 def _status_of(ended: BaseException | None) -> str:

@@ -209,10 +209,7 @@ def _rule(
 
 
 def _text(lab: RuleLab, text: str | None) -> str:
-    envelope = lab._envelope
-    if text is None or envelope is None:
-        return _clip(text or "")
-    return _clip(envelope.dossier.redactor.text(text))
+    return _clip(lab._served(text or ""))
 
 
 def _change_of(lab: RuleLab, each: DraftRule) -> RuleChange | None:

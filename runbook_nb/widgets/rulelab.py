@@ -173,6 +173,11 @@ class RuleLab(Widget):
             return rules
         return self._envelope.dossier.redactor.rules(rules)
 
+    def _served(self, text: str) -> str:
+        """Hide what a policy does."""
+        envelope = self._envelope
+        return text if envelope is None else envelope.dossier.redactor.text(text)
+
     def hides(self, key: str) -> bool:
         """Say whether a policy hides what is under a key."""
         envelope = self._envelope

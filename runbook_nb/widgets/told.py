@@ -6,6 +6,7 @@ What they do not carry is said, and never guessed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -101,14 +102,22 @@ class ToldSource(Source):
         """Say which execution of a fan-out stands at a place; None where that is not carried."""
         stage = _NUMBERED.sub("", path)
         executions = {facts.execution for facts in self._facts if facts.stage == stage}
-        if executions == {0}:
-            return 0
+        if executions == {0} and self.dossier is not None and self.dossier.complete:
+            return 0  # no other had a subject
         around = list(_NUMBERED.finditer(path))
         if len(around) != 1:  # run again in a loop, or deeper than one fan-out in another
             return None
-        # Each branch around it ran it once when there are as many executions as branches.
-        items = {f.index for f in self._facts if f.stage == path[: around[0].start()]}
-        return int(around[0][0][1:]) if items == executions else None
+        outer, inner = path[: around[0].start()], path[around[0].end() :]
+        items = {f.index for f in self._facts if f.stage == outer}
+        # As many executions as branches may be two in one branch, and none in another.
+        once = all(self._forks[f"{outer}~{index}{inner}"] == 1 for index in items)
+        return int(around[0][0][1:]) if once and executions <= items else None
+
+    @cached_property
+    def _forks(self) -> Counter[str]:
+        """How often a fan-out is told to have begun, by its place and the branches around it."""
+        begun = (row.runtime_stage_id or "" for row in self._rows if row.type == "fork")
+        return Counter(place.partition("#")[0] for place in begun)
 
     def total(self, kind: str = "all") -> int:
         """Count the rows of a kind."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runbook_nb._ids import SeededIds
-from runbook_nb.artifacts import InMemoryArtifacts, SqliteArtifacts
+from runbook_nb.artifacts import FileArtifacts, InMemoryArtifacts, RemoteArtifacts, SqliteArtifacts
 from runbook_nb.settings import settings
 
 
@@ -93,6 +93,72 @@ class Sqlite:
         return counts == [(0,)] * 3
 
 
+@dataclass(frozen=True)
+class Folders:
+    """Makes stores in folders, a new one each time."""
+
+    folder: Any
+    kind = FileArtifacts
+    name = "here"
+
+    numbers = itertools.count()
+
+    def __call__(self, *args, **dials):
+        return FileArtifacts(self.path(), *args, **dials)
+
+    def path(self):
+        folder = self.folder / f"f{next(self.numbers)}"
+        folder.mkdir()
+        return folder / self.name
+
+    def of(self, subclass):
+        return subclass(self.path())
+
+    def tamper(self, store, ref, payload):
+        for found in store.path.glob(f"payloads/*/*/{ref}"):
+            found.write_bytes(payload)
+
+    def is_bare(self, store):
+        left = [*store.path.glob("scopes/*"), *store.path.glob("payloads/*/*")]
+        return left == [] == list(store.path.glob("drafts/*/*"))
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Makes stores in the memory of fsspec, a new one each time."""
+
+    folder: Any
+    kind = RemoteArtifacts
+    name = "here"
+
+    numbers = itertools.count()
+
+    def __call__(self, **dials):
+        return RemoteArtifacts(self.path(), **dials)
+
+    def path(self):
+        return f"memory://r{os.getpid()}-{next(self.numbers)}/{self.name}"
+
+    def of(self, subclass):
+        return subclass(self.path())
+
+    def tamper(self, store, ref, payload):
+        system, root = store._files._system, store._files._root
+        for found in system.glob(f"{root}/payloads/*/*/{ref}"):
+            system.pipe_file(found, payload)
+
+    def is_bare(self, store):
+        system, root = store._files._system, store._files._root
+        return [name.rpartition("/")[2] for name in system.find(root)] == ["runbook_nb.json"]
+
+
+class Mounted(Remote):
+    """Makes stores in folders that fsspec reaches, a new one each time."""
+
+    def path(self):
+        return f"file://{self.folder}/m{next(self.numbers)}/{self.name}"
+
+
 @pytest.fixture(scope="session")
 def folder():
     """Give a folder for hundreds of files, in memory where the system has such a place."""
@@ -101,7 +167,7 @@ def folder():
         yield Path(made)
 
 
-@pytest.fixture(params=[Memory, Sqlite], scope="session")
+@pytest.fixture(params=[Memory, Sqlite, Folders, Remote, Mounted], scope="session")
 def make(request, folder):
     """Give what makes a store, of one kind after the other."""
     return request.param(folder)

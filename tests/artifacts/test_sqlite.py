@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runbook_nb.artifacts import ArtifactScope, InMemoryArtifacts, SqliteArtifacts
+from runbook_nb.artifacts import durable as waiting
 from runbook_nb.artifacts import sqlite as module
 from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import settings
@@ -134,9 +135,9 @@ def test_an_expiry_past_every_number_of_the_database_never_comes(path, clock):
 
 def statements_of(store, act):
     said = []
-    store._connection.set_trace_callback(said.append)
+    store._database.connection.set_trace_callback(said.append)
     act()
-    store._connection.set_trace_callback(None)
+    store._database.connection.set_trace_callback(None)
     return said
 
 
@@ -466,7 +467,7 @@ def test_a_folder_that_is_not_there_and_one_that_is_in_the_way_are_said(tmp_path
 
 
 def test_a_file_kept_locked_is_said_to_be_busy(path, monkeypatch):
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "BUSY_SECONDS", 0.01)
     with SqliteArtifacts(path) as store:
         store.put_sync(HERE, note())
         other = sqlite3.connect(path, isolation_level=None)

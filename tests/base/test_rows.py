@@ -6,6 +6,8 @@ import copy
 import gc
 import operator
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -173,3 +175,24 @@ def test_going_over_all_rows_keeps_each_as_it_was_given():
     assert all(map(operator.is_, first, made.each()))
     assert len(made.kept) == 600
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301
+
+
+def test_a_row_two_threads_look_at_first_is_one_object_for_both(monkeypatch):
+    rows = frozen_rows([{"a": n} for n in range(5)])
+    both, made = threading.Barrier(2), FrozenRows._made
+
+    def meet(self, index):
+        row = made(self, index)
+        both.wait(10)
+        return row
+
+    monkeypatch.setattr(FrozenRows, "_made", meet)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(rows.__getitem__, (3, 3))
+    assert first is second is rows[3]
+
+
+def test_whoever_keeps_a_row_is_given_the_one_that_is_kept():
+    rows = frozen_rows([{"a": 1}, {"a": 2}])
+    (one,), (other,) = rows.fresh(0, 1), rows.fresh(0, 1)
+    assert rows.keep(0, one) is rows.keep(0, other) is one

@@ -225,3 +225,22 @@ def test_a_class_of_the_package_travels(protocol):
     back = pickle.loads(pickle.dumps(rule, protocol))  # noqa: S301 - our own bytes
     assert back == rule
     assert repr(back) == repr(rule)
+
+
+def test_a_hash_that_is_taken_away_stays_away():
+    @frozen
+    class Unhashed:
+        n: int
+        __hash__ = None
+
+    @frozen
+    class Compared:  # noqa: PLW1641 - the decorator gives it one
+        n: int
+
+        def __eq__(self, other):
+            return self.n == other.n
+
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Unhashed(n=1))
+    assert Unhashed(n=1) == Unhashed(n=1)
+    assert hash(Compared(n=1)) == hash(Compared(n=1))

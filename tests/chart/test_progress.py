@@ -386,3 +386,18 @@ def test_many_stages_are_shown_around_the_present_one():
 def test_how_it_ended_is_said(status, word):
     made = Progress("c", status, (StepProgress("a", "current"),))
     assert repr(made).startswith(f"<Run c {word} · ")
+
+
+def test_what_a_policy_hides_is_in_no_progress():
+    looks = []
+    inner = rb.flow_chart(
+        "one", lambda scope: told.append(looks[0]()), id="one", stage_name="s3cret-1"
+    )
+    chart = rb.flow_chart("c s3cret-1", lambda scope: None, id="a", stage_name="load s3cret-1")
+    chart = chart.add_subchart("Mount", inner.build(), id="b").build()
+    told = []
+    with observing(lambda look: looks.append(look) or (lambda status: told.append(look(status)))):
+        chart.run_sync(redact={"values": ["s3cret-1"]})
+    assert len(told) == 2
+    assert "s3cret-1" not in str([(one.name, one.steps, one.inside, one.said) for one in told])
+    assert told[0].inside == "[REDACTED]"

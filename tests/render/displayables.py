@@ -38,9 +38,11 @@ from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
+from runbook_nb.testing.stores import StoreClaim, StoreReport
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
-from runbook_nb.widgets.form import RunForm, _Absence
+from runbook_nb.widgets.form import RunForm
+from runbook_nb.widgets.formtold import _Absence
 from runbook_nb.widgets.rulelab import RuleLab
 
 #: Where files of stores go; it is emptied with the process.
@@ -188,11 +190,28 @@ def kept(word: str) -> Any:
 
 
 def sqlite(word: str) -> Any:
-    store = rb.SqliteArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db"))
+    return filled(rb.SqliteArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db")), word)
+
+
+def filled(store: Any, word: str) -> Any:
     BoundArtifacts(store, ArtifactScope("c1")).put_sync(
         {"kind": "note", "mediaType": "text/plain", "data": word, "label": word}
     )
     return store
+
+
+def files(word: str) -> Any:
+    return filled(rb.FileArtifacts(Path(_FOLDER.name, f"{next(_NUMBERS)}.db")), word)
+
+
+def remote(word: str) -> Any:
+    return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
+
+
+def store_report(word: str) -> Any:
+    outcomes = ("held", "broken", "unchecked")
+    claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
+    return StoreReport(store=word, claims=tuple(claims))
 
 
 def no_store(word: str) -> Any:
@@ -253,7 +272,10 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.RedactionReport: lambda word: run(word).redaction,
     rb.RuleSet: rules,
     rb.Run: run,
+    rb.FileArtifacts: files,
+    rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
+    StoreReport: store_report,
     rb.Structure: lambda word: run(word).structure,
     rb.Tool: tool,
     rb.Toolbox: lambda word: rb.Toolbox([tool(word)]),

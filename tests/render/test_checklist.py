@@ -214,7 +214,7 @@ def test_made_again_it_shows_the_same_bytes(name):
         forget()
         with frozen():
             shown.append(bundle(name))
-    if name == "SqliteArtifacts":  # it is named after its file
+    if name in ("SqliteArtifacts", "FileArtifacts", "RemoteArtifacts"):  # named after their files
         shown = [
             {kind: re.sub(r"\d+\.db", "n.db", form) for kind, form in data.items()}
             for data in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from runbook_nb.errors import LoadError, RuleError
@@ -95,3 +97,21 @@ def test_a_file_of_another_rule_set_is_not_overwritten(tmp_path):
     with pytest.raises(RuleError, match="not rules without a name"):
         RuleSet.bare([Rule({"a": {"gt": 1}}, "x")]).save(path)
     assert RuleSet.load(path) == limit(7)
+
+
+def test_threads_that_save_one_file_do_not_meet(tmp_path, monkeypatch):
+    path = tmp_path / "rules.yaml"
+    sets = [RuleSet("r", "v1", [Rule({"a": {"gt": n}}, "x")]) for n in range(8)]
+
+    def attempt(rules):
+        try:
+            return rules.save(path)
+        except RuleError as refused:
+            return refused.code
+
+    with ThreadPoolExecutor(8) as pool:
+        ends = list(pool.map(attempt, sets))
+    assert ends.count("same_version") == 7
+    (kept,) = [rules for rules, end in zip(sets, ends, strict=True) if end == path]
+    assert RuleSet.load(path) == kept
+    assert [one.name for one in tmp_path.iterdir()] == ["rules.yaml"]

@@ -59,7 +59,30 @@ def test_the_fix_fits_the_pair_of_types(limit, value, fix):
 
 def test_one_value_that_could_be_compared_is_enough_for_silence():
     assert notes(rule_set({"k": {"gt": 7}}), ["1", "2", 3]) == ()
-    assert notes(rule_set({"k": {"gt": 7}}), ["1", None]) == ()
+    assert notes(rule_set({"k": {"gt": 7}}), ["1", None, 3]) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "short"),
+    [
+        (["1", None], "its one value is text, not a number; 1 more is missing", "1; 1 more is"),
+        (
+            ["1", "2", None, float("nan")],
+            "all 2 values are text, not a number; 2 more are missing",
+            "all 2; 2 more are",
+        ),
+    ],
+)
+def test_those_without_a_value_are_counted_apart(values, said, short):
+    note = only(rule_set({"k": {"gt": 7}}), values)
+    assert (note.kind, note.unread) == ("type_mismatch", len(values))
+    assert note.what == f"rule 1 of r 1: k > 7 could never be judged, {said}"
+    assert note.short == f"rule 1: k is text, not a number ({short} missing)"
+    rows = notes_of(judge_facts(rule_set({"k": {"gt": 7}}), row) for row in [{"k": "1"}, {}])
+    assert [one.what for one in rows] == [
+        "rule 1 of r 1: k > 7 could never be judged, its one value is text, not a number; 1 more "
+        "is missing"
+    ]
 
 
 def test_missing_values_are_not_of_the_wrong_type():

@@ -442,3 +442,57 @@ def test_only_declined_can_be_the_verdict_of_a_subject_whose_branch_failed(kit, 
     procedure = fan_out(row, [1, 2, 3], collect=collect)
     answer = kit.ask(None, procedure=procedure, result_kind="verdict/size")
     assert [w for w in whats(answer, "not_checked") if "do not match" in w] == said
+
+
+LIMIT = {"type": "object", "properties": {"limit": {"type": "integer"}}}
+
+
+def limited(schema=LIMIT, inner=None):
+    """A runbook with an input, and a source that has one too."""
+    source = rb.define_tool(
+        name="ages", description="d", execute=lambda args: [1], input_schema=LIMIT
+    )
+
+    def procedure(tools):
+        async def look(scope):
+            await tools.call("ages", inner or {"limit": 1})
+            scope["verdicts"] = []
+
+        return rb.flow_chart("c", look, id="look").build()
+
+    runbook = rb.runbook_as_tool(
+        name="r",
+        description="d",
+        procedure=procedure,
+        result_kind="verdict/x",
+        input_schema=schema,
+        composed_of=["ages"],
+    )
+    return rb.Toolbox([source, runbook])
+
+
+def misspelt(envelope):
+    found = envelope["af_coverage"]["not_checked"]
+    return [(one["what"], one["why"]) for one in found if "declares none" in one["what"]]
+
+
+def test_an_input_nobody_declared_and_one_letter_off_is_spoken_of():
+    said = misspelt(limited().call_sync("r", {"lmit": 5, "region": "eu"}))
+    assert said == [
+        (
+            "whether r read the input 'lmit': it declares none of that name",
+            "did you mean 'limit'? A schema that says additionalProperties: false refuses such an "
+            "input",
+        )
+    ]
+    inner = misspelt(limited(inner={"limt": 2}).call_sync("r", {"limit": 5}))
+    assert [what for what, _ in inner] == [
+        "whether ages read the input 'limt': it declares none of that name"
+    ]
+
+
+@pytest.mark.parametrize("word", [True, {"type": "integer"}])
+def test_what_the_author_says_of_other_names_is_his_word(word):
+    box = limited({**LIMIT, "additionalProperties": word})
+    assert misspelt(box.call_sync("r", {"lmit": 5})) == []
+    assert misspelt(limited().call_sync("r", {"limit": 5})) == []

@@ -107,6 +107,91 @@ def test_who_was_never_reached_has_no_verdict_now_either():
     assert again.gaps() == {"past the cap of 1": 2}
 
 
+def test_who_was_never_reached_counts_for_no_rule():
+    again = answer(max_branches=1).rejudge(limit(1, "v2", TIER))
+    assert again.counts() == {"old": 1}
+    assert again.fired == (1, 0)
+    (silent,) = again.silent
+    assert silent.words == "never fired: no subject meets it; of 2 it is not known"
+
+
+def refusing(days, version="v1", *more):
+    rules = [rb.Rule({"days": {"gt": days}}, "old"), *more]
+    return rb.RuleSet("age", version, rules, rb.Default("fresh"), unreadable="raise")
+
+
+def spread_out(rows, rules, **more):
+    """Judge rows as `triage` does, in branches of a chart of its own."""
+
+    def keep(scope):
+        scope.set("verdict", "it")
+
+    branch = (
+        rb.flow_chart("Take", lambda s: s.update(s.args["item"]), id="take")
+        .add_decider("Age", rules=rules, id="age")
+        .branch("old", keep)
+        .branch("fresh", keep)
+        .branch("declined", keep)
+        .end()
+        .build()
+    )
+    chart = (
+        rb.flow_chart("c", lambda s: s.set("rows", rows), id="rows")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: s["rows"],
+            branch=branch,
+            max_branches=9,
+            into="out",
+            subject="host",
+        )
+        .build()
+    )
+    runbook = rb.runbook_as_tool(
+        name="r",
+        description="d",
+        procedure=lambda tools: chart,
+        result_kind="verdict/x",
+        rules=rules,
+        verdicts={"decider": "Age"},
+        **more,
+    )
+    return rb.Toolbox([runbook]).call_sync("r", {})
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda: answer(refusing(7)), lambda: spread_out(ROWS, refusing(7))]
+)
+def test_a_subject_the_old_rules_failed_on_is_judged_by_the_new_ones(ask):
+    envelope = ask()
+    assert [envelope.side.standing(row).kind for row in range(3)] == ["", "", "failed"]
+    again = envelope.rejudge(limit(1, "v2", TIER))
+    assert verdicts(again) == ["old", "old", "declined"]
+    assert again.counts() == {"old": 2, "declined": 1}
+    assert again.gaps() == {}
+    assert again.fired == (2, 0)
+    assert envelope.rejudge(refusing(1, "v2")).gaps() == {"rule 1 could not be read, days": 1}
+    by_tier = rb.RuleSet("age", "v3", [rb.Rule({"tier": {"eq": 1}}, "old")], "fresh")
+    assert verdicts(envelope.rejudge(by_tier)) == ["old", "fresh", "old"]
+
+
+def test_a_subject_whose_facts_were_not_recorded_cannot_be_judged_again(call):
+    def load(scope):
+        if scope.args["item"]["age_days"] == 30:
+            raise OSError("the disk is gone")
+        scope.update(scope.args["item"])
+
+    for envelope in (call(load=load), answer(refusing(7))):
+        copy = rb.Envelope.from_dict(envelope.to_dict(dossier=True))
+        again = copy.rejudge(limit(1, "v2"))
+        row = next(n for n, _ in enumerate(copy.side.subjects) if copy.side.standing(n).reason)
+        assert copy.side.standing(row).kind == "failed"
+        assert again.side.standing(row).kind == "not_recorded"
+        (reason,) = [said for said in again.gaps() if "its branch failed" in said]
+        assert reason.startswith("rule 1 needs days, which was not recorded; its branch failed: ")
+
+
 def test_branches_of_a_chart_are_judged_on_the_state_their_decider_read(call):
     def load(scope):
         scope.update(scope.args["item"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import runbook_nb as rb
+from runbook_nb.rules import keeping
 
 #: Three cells of a notebook; each is run as often as its author likes.
 RULES = """
@@ -94,3 +95,60 @@ def test_rules_changed_under_the_runbook_are_spoken_by_its_answer(run_cell):
         "whether the stamp age v1 fits" in item.what and "of other content" in item.what
         for item in ledger.not_checked
     )
+
+
+def aged(days, version="v1", name="health-signal"):
+    return rb.RuleSet(name, version, [rb.Rule({"days": {"gt": days}}, "old")], "fresh")
+
+
+def judged(rules, **more):
+    rows = [{"host": "a", "days": 9}, {"host": "b", "days": 2}]
+    return rb.triage(rows, rules, subject="host", source="two rows", **more)
+
+
+SPOKEN = (
+    "judged under health-signal v1, content differs from what judged before; write version 'v2'"
+)
+
+
+def test_other_content_under_a_version_that_judged_before_is_spoken():
+    first = judged(aged(7))
+    second = judged(aged(14))
+    assert SPOKEN not in str(first)
+    assert SPOKEN in " ".join(str(second).split())
+    html = second._repr_mimebundle_()[0]["text/html"]
+    assert "content differs from what judged before" in html
+    assert "content differs" not in str(second.to_dict())
+    copy = rb.Envelope.from_dict(second.to_dict(dossier=True))
+    assert str(copy) == str(second)
+
+
+def test_running_a_cell_again_says_what_it_said():
+    for _ in range(2):
+        assert "content differs" not in str(judged(aged(7)))
+        assert "content differs" in str(judged(aged(14)))
+    assert "content differs" not in str(judged(aged(14, "v2")))
+    assert "content differs" not in str(judged(aged(14, name="other")))
+
+
+def test_a_version_that_stands_for_two_contents_is_spoken_of_when_judging_again():
+    envelope = judged(aged(7))
+    again = envelope.rejudge(aged(14))
+    assert "Judged under health-signal v1, content differs." in str(again)
+    assert "content differs" in again._repr_mimebundle_()[0]["text/html"]
+    assert "content differs" not in str(envelope.rejudge(aged(7)))
+    assert "content differs" not in str(envelope.rejudge(aged(14, "v2")))
+
+
+def test_a_hidden_name_of_rules_stays_hidden_when_it_is_spoken():
+    hide = {"values": ["health-signal"]}
+    judged(aged(7), redact=hide)
+    second = str(judged(aged(14), redact=hide))
+    assert "content differs" in second
+    assert "health-signal" not in second
+
+
+def test_so_many_versions_are_remembered_and_no_more(monkeypatch):
+    monkeypatch.setattr(keeping, "MOST_VERSIONS", 2)
+    told = [keeping.judged_otherwise(aged(days, version)) for version in "abc" for days in (7, 14)]
+    assert told == [False, True, False, True, False, False]

@@ -33,3 +33,59 @@ def envelope(answer):
 @pytest.fixture(scope="session")
 def many(answer):
     return answer([{"host": f"host-{n:04}", "days": n % 20} for n in range(1_200)], max_rows=50)
+
+
+@pytest.fixture(scope="session")
+def filed():
+    """The answer of a runbook that files its recording and its whole walk."""
+    rules = rb.RuleSet.from_dict(RULES)
+
+    @rb.tool
+    def inventory():
+        """Read the inventory."""
+        rows = [{"host": "zeta", "days": 9}, {"host": "alpha", "days": 1}]
+        return rb.coverage({"rows": rows}, checked=["the inventory"])
+
+    each = (
+        rb.flow_chart("one", lambda s: s.update(s.args["item"]), id="load")
+        .add_decider("Age", rules=rules, id="age")
+        .branch("old", lambda s: s.set("verdict", "old"))
+        .branch("fresh", lambda s: s.set("verdict", "fresh"))
+        .end()
+        .build()
+    )
+
+    def procedure(tools):
+        async def load(scope):
+            scope["rows"] = (await tools.call("inventory", {}))["result"]["rows"]
+
+        def collect(scope):
+            scope["verdicts"] = [{"host": one.item["host"], **one.value} for one in scope["out"]]
+
+        return (
+            rb.flow_chart("ages", load, id="load")
+            .add_parallel_for_each(
+                "Each",
+                id="each",
+                items=lambda s: s["rows"],
+                branch=each,
+                max_branches=9,
+                into="out",
+                subject="host",
+            )
+            .add_function("Collect", collect, id="collect")
+            .build()
+        )
+
+    ages = rb.runbook_as_tool(
+        name="ages",
+        description="Ages.",
+        procedure=procedure,
+        result_kind="verdict/age",
+        rules=rules,
+        verdicts={"decider": "Age"},
+        composed_of=["inventory"],
+        walk={"form": "columns", "recording": {}},
+    )
+    with reproducible():
+        return rb.Toolbox([inventory, ages]).call_sync("ages")

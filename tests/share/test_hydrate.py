@@ -76,8 +76,17 @@ def test_its_tickets_are_redeemed_where_the_store_is_at_hand(tmp_path):
     path = envelope.to_notebook(tmp_path / "a.ipynb")
     copy = Envelope.from_notebook(path, artifacts=box)
     assert [row.text for row in copy.walk.rows] == [row.text for row in envelope.walk.rows]
-    with pytest.raises(rb.errors.RunbookError, match="no store is at hand"):
-        _ = Envelope.from_notebook(path).walk.rows
+
+
+def test_what_was_filed_travels_in_the_notebook(filed, tmp_path):
+    copy = Envelope.from_notebook(filed.to_notebook(tmp_path / "a.ipynb"))
+    assert [row.text for row in copy.walk.rows] == [row.text for row in filed.walk.rows]
+    assert copy.walk.whole is not None
+    assert copy.recording().to_dict() == filed.recording().to_dict()
+    again = Envelope.from_notebook(copy.to_notebook(tmp_path / "b.ipynb"))
+    assert again.recording().to_dict() == filed.recording().to_dict()
+    other = Envelope.from_notebook(tmp_path / "b.ipynb", artifacts=rb.Toolbox())
+    assert other.walk.whole is not None
 
 
 def test_a_notebook_saved_the_ordinary_way_gives_its_answer_back(tmp_path):

@@ -198,7 +198,7 @@ def test_filing_many_artifacts_asks_the_file_three_things_for_each(tmp_path):
     asked = []
     artifacts = [{"kind": "k", "mediaType": "text/plain", "data": str(n)} for n in range(200)]
     with rb.SqliteArtifacts(tmp_path / "many.sqlite") as store:
-        store._connected().set_trace_callback(asked.append)
+        store._database.connection.set_trace_callback(asked.append)
         store.put_many_sync(ArtifactScope("c"), artifacts)
     assert len(asked) <= 3 * len(artifacts) + 10
     assert sum(said.startswith(("BEGIN", "COMMIT")) for said in asked) == 2
@@ -208,7 +208,7 @@ def test_filing_one_artifact_is_one_transaction_of_few_questions(tmp_path):
     asked = []
     with rb.SqliteArtifacts(tmp_path / "one.sqlite") as store:
         for n in range(2):
-            store._connected().set_trace_callback(asked.append if n else None)
+            store._database.connection.set_trace_callback(asked.append if n else None)
             store.put_sync(
                 ArtifactScope("c"), {"kind": "k", "mediaType": "text/plain", "data": str(n)}
             )

@@ -634,6 +634,25 @@ class TestTelling:
             }
         ]
 
+    def test_an_input_that_looks_misspelt_is_told(self, make):
+        heard = []
+        schema = {"type": "object", "properties": {"limit": {"type": "integer"}}}
+        box = Toolbox([make("t", input_schema=schema)], observer=heard.append)
+        box.call_sync("t", {"limit": 5, "region": "eu"})
+        assert heard == []
+        box.call_sync("t", {"lmit": 5})
+        assert [event["misspelt"] for event in heard] == [{"lmit": "limit"}]
+
+    def test_a_signature_takes_no_other_names(self):
+        @tool
+        def ages(limit: int = 5):
+            """Read ages."""
+            return [limit]
+
+        assert ages.input_schema["additionalProperties"] is False
+        with pytest.raises(ToolRefused, match=r"lmit: is not among.*did you mean 'limit'\?"):
+            Toolbox([ages]).call_sync("ages", {"lmit": 5})
+
     def test_progress_is_told_with_the_call_it_belongs_to(self, make):
         heard = []
 

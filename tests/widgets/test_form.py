@@ -7,12 +7,14 @@ import pytest
 from untrusted import HINTS, dropped, reading, sanitized
 
 import runbook_nb as rb
+from runbook_nb.chart.progress import Progress, StepProgress
 from runbook_nb.errors import DefinitionError
 from runbook_nb.render import live
 from runbook_nb.render.bundle import HTML, TEXT
 from runbook_nb.settings import settings
 from runbook_nb.widgets.base import MAX_CSS, MAX_JS, MAX_STATE, WIDGET
-from runbook_nb.widgets.form import RunForm, bundle_for
+from runbook_nb.widgets.form import RunForm
+from runbook_nb.widgets.formtold import bundle_for
 
 HOSTILE = "</style><img src=x onerror=alert(1)>\u202e|\\N"
 PATIENCE = 20
@@ -433,6 +435,41 @@ def test_a_field_that_holds_a_secret_is_in_no_trait(redact):
     said = form.answer({"ask": "run", "id": 1, "about": about})
     assert said["answer"]["begun"] is False
     assert set(said["answer"]["faults"]) == {"auth"}
+
+
+def test_a_name_the_schema_does_not_tell_is_in_no_trait():
+    box = make_box(
+        lambda scope: None,
+        inputs={"options": {"type": "object"}},
+        required=(),
+        redact=rb.Redact(keys=("token",)),
+    )
+    form = RunForm(box, "backup_triage").set(options={"token": "open-s3cret"})
+    assert (form.filled, form.entries) == (["options"], {})
+    assert form.problems() == {}
+    ran(form)
+    assert "open-s3cret" not in str([form.get_state(), str(form), form.view()])
+
+
+def test_what_a_policy_hides_is_in_no_progress_and_no_fault():
+    def fail(scope):
+        raise ValueError("typed-s3cret and " + "x" * 175 + " literal-s3cret")
+
+    inputs = {"token": INPUTS["token"]}
+    box = make_box(fail, inputs=inputs, required=(), redact=rb.Redact(values=("literal-s3cret",)))
+    form = RunForm(box, "backup_triage").set(token="typed-s3cret")
+    ran(form)
+    assert form.outcome["what"].startswith("ValueError: [REDACTED] and xxx")
+    assert "liter" not in form.outcome["what"]
+    steps = (
+        StepProgress("load literal-s3cret", "completed"),
+        StepProgress("typed-s3cret", "current"),
+    )
+    form._tell(Progress("ages", "running", steps))
+    assert form.progress["stage"] == "[REDACTED]"
+    assert [step["name"] for step in form.progress["steps"]] == ["load [REDACTED]", "[REDACTED]"]
+    said = form.answer({"ask": "literal-s3cret", "id": 1, "about": {}})
+    assert "s3cret" not in str([said, form.get_state()])
 
 
 def test_a_secret_can_be_a_number():

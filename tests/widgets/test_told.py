@@ -85,7 +85,46 @@ def test_fan_outs_of_one_id_in_two_places_are_told_apart():
     assert source.at(source.find("a1")).subject == "a1"
 
 
-@pytest.mark.parametrize("inner", [(2, 2), (2, 1), (2, 0)])
+@pytest.mark.parametrize(
+    ("never", "twice", "all_told"), [(1, 0, False), (0, 1, False), (9, 9, True)]
+)
+def test_a_fan_out_one_branch_runs_twice_and_another_never_is_tied_to_no_wrong_subject(
+    never, twice, all_told
+):
+    def begin(scope):
+        scope.set("turn", 0)
+        if scope.args["item"]["n"] == never:
+            scope.stop("nothing to look at")
+
+    def hosts(scope):
+        return [{"h": f"s{scope.args['item']['n']}-t{scope['turn']}", "age": 9 * scope["turn"]}]
+
+    def again(scope):
+        return "more" if scope.args["item"]["n"] == twice and scope["turn"] < 2 else "done"
+
+    within = (
+        rb.flow_chart("site", begin, id="begin")
+        .add_parallel_for_each(
+            "Hosts", id="host", items=hosts, branch=judged(), max_branches=9, into="o", subject="h"
+        )
+        .add_function("Count", lambda s: s.set("turn", s["turn"] + 1), id="count")
+        .add_decider("Again", again, id="again")
+        .branch("more", lambda s: None, loop_to="host")
+        .branch("done", lambda s: None)
+        .end()
+        .build()
+    )
+    sites = [{"h": f"s{n}", "n": n} for n in range(2)]
+    _, seen = told(each("c", lambda s: sites, within, id="site"))
+    judging = [one for one in seen if "rule" in one.row.text]
+    found = [one.subject for one in judging]
+    if all_told:
+        assert found == ["s0-t0", "s1-t0"]
+    else:
+        assert found == ["", ""]
+
+
+@pytest.mark.parametrize("inner", [(2, 2), (2, 1), (2, 0), (0, 2)])
 def test_subjects_of_a_fan_out_in_a_fan_out_are_told_by_all_their_places_or_not_at_all(inner):
     sites = [{"h": f"s{n}", "n": n, "many": many} for n, many in enumerate(inner)]
 

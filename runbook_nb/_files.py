@@ -1,6 +1,6 @@
 """Writing files so that nobody ever reads half of one.
 
-Sharing layer.
+Base layer.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def write_whole(path: str | os.PathLike[str], text: str) -> Path:
     """
     named = Path(path)
     target = Path(os.path.realpath(named))
-    # Short, whatever the target's name; two processes that write one file do not meet.
-    draft = target.with_name(f".{content_id(target.name)}.{os.getpid()}.part")
+    # Short, whatever the target's name; no two that write one file at a time meet.
+    draft = target.with_name(f".{content_id(target.name)}.{os.urandom(8).hex()}.part")
     try:
         ended = text if text.endswith("\n") else f"{text}\n"
         draft.write_text(ended, encoding="utf-8", newline="\n")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runbook_nb.share.files import write_whole
+from runbook_nb._files import write_whole
 
 
 def test_lines_end_as_on_every_other_machine(tmp_path):
