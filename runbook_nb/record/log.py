@@ -39,6 +39,7 @@ __all__ = [
     "Code",
     "Event",
     "FanOut",
+    "Known",
     "Log",
     "Shape",
     "StageRef",
@@ -184,8 +185,44 @@ _BEGINNING: Final = {"stage": _BEGINS, "resume": _FOLLOWS}
 _new: Final = tuple.__new__
 
 
+#: So many codes, and sequences of them, are known of a chart; runs that meet more go their own way.
+MOST_KNOWN: Final = 256
+
+
+class Known:
+    """What runs of one chart share as long as they meet the same codes in the same order.
+
+    Their numbers then mean the same, and so do sequences of them: what can be said of those without
+    any value is worked out once. No run is told what another met: one that meets anything else
+    leaves, and finds no number here that it did not give itself.
+    """
+
+    __slots__ = ("_lock", "codes", "facts")
+
+    def __init__(self) -> None:
+        self.codes: list[Code] = []
+        #: By sequences of numbers what `work_out` says of them.
+        self.facts: dict[tuple[int, ...], Any] = {}
+        self._lock = threading.Lock()
+
+    def agrees(self, number: int, code: Code) -> bool:
+        """Say whether a code has this number here too; the first run to meet one gives it."""
+        codes = self.codes
+        if number == len(codes) and number < MOST_KNOWN:
+            with self._lock:
+                if number == len(codes):
+                    codes.append(code)
+        return number < len(codes) and codes[number] == code
+
+
 class Log:
-    """The log of one run: the code table, the shapes, the root track."""
+    """The log of one run: the code table, the shapes, the root track.
+
+    Parameters
+    ----------
+    known : Known, optional
+        What other runs of the chart have worked out.
+    """
 
     __slots__ = (
         "_alike",
@@ -195,13 +232,16 @@ class Log:
         "_specs",
         "_stages",
         "codes",
+        "known",
         "root",
         "shape_numbers",
         "shapes",
         "taken_back",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, known: Known | None = None) -> None:
+        #: None as soon as the run has met something else than the others did.
+        self.known = known
         self.codes: list[Code] = []
         self._numbers: dict[Code, int] = {}
         #: Of each code: itself, its width, the number of its stage, whether it begins an execution.
@@ -230,6 +270,8 @@ class Log:
                 found = len(self.codes)
                 self.codes.append(code)
                 self._numbers[code] = found
+                if self.known is not None and not self.known.agrees(found, code):
+                    self.known = None
             return found
 
     def same_path(self, path: DecisionPath) -> DecisionPath:

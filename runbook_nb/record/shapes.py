@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
+from runbook_nb.record.log import MOST_KNOWN, ROW_TYPES, Code, Event, Log, Shape
 
 #: Kinds of code that change state.
 STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
@@ -77,7 +77,21 @@ def facts_of(log: Log, shape: Shape) -> ShapeFacts:
 
 
 def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
-    """Work out the facts of a sequence of codes."""
+    """Work out the facts of a sequence of codes, or give those that another run has found."""
+    # In this order: a number that the log gave after it had left the others is looked for nowhere.
+    told = tuple(codes)
+    known = log.known
+    if known is None:
+        return _worked_out(log, told)
+    found: ShapeFacts | None = known.facts.get(told)
+    if found is None:
+        found = _worked_out(log, told)
+        if len(known.facts) < MOST_KNOWN:
+            known.facts[told] = found
+    return found
+
+
+def _worked_out(log: Log, codes: tuple[int, ...]) -> ShapeFacts:
     events = tuple(log.events(codes))
     level = next((e.code.stage.path for e in events if e.code.kind == "stage"), "")
     changes, fan_outs, judged, types = [], [], [], []
