@@ -326,15 +326,15 @@ def _wire_float(value: float) -> float | str | None:
 
 
 def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
-    if isinstance(value, dict | Mapping):
+    if isinstance(value, list | tuple):
+        if value and are_plain(value):
+            return list(map(dict, value))
+    elif isinstance(value, dict | Mapping):
         wire = {wire_key(k, report): _wire(v, report, path) for k, v in value.items()}
         lost = len(value) - len(wire)
         if lost > 0:  # 1 and "1" are one key in JSON: the last stays, the loss is counted
             report.replaced[REPEATED] = report.replaced.get(REPEATED, 0) + lost
         return wire
-    if isinstance(value, list | tuple):
-        if value and are_plain(value):
-            return list(map(dict, value))
     elif isinstance(value, Set):
         items = [_wire(item, report, path) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, canonical(item)))

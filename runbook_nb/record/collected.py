@@ -95,14 +95,14 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
     def held(self, name: str) -> Sequence[Any]:
         """Give what stands under a name in each item, also in those without a row."""
         items = self.fan_out.items
-        if isinstance(items, FrozenRows):
+        if items.__class__ is FrozenRows:
             return items.under(name)
         return items.held(name) if isinstance(items, Columns) else self._cells(name, None)
 
     def _cells(self, name: str, places: Sequence[int] | None) -> Sequence[Any]:
         """Give what stands under a name in some items, in all of them for None."""
         items = self.fan_out.items
-        if isinstance(items, FrozenRows):
+        if items.__class__ is FrozenRows:
             return items.under(name, places)
         if isinstance(items, Columns):
             held = items.held(name) if places is None else items.values(name, places)
@@ -170,9 +170,12 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
 
 def without_missing(column: Sequence[Any]) -> Sequence[Any]:
     """Give a column with None where a row lacks it."""
-    if isinstance(column, Held) and not isinstance(column, PlainColumn):
+    if column.__class__ is PlainColumn:
+        types, column = column.classes, column.whole()
+    elif column.__class__ is not list and isinstance(column, Held):
         return column  # of a frame: what it has not is null
-    types = column.classes if isinstance(column, PlainColumn) else set(map(type, column))
+    else:
+        types = frozenset(map(type, column))
     if type(MISSING) not in types:
-        return column.whole() if isinstance(column, PlainColumn) else column
+        return column
     return [None if value is MISSING else value for value in column]

@@ -249,7 +249,7 @@ class JudgedFan(FanOut):
         never did.
     """
 
-    __slots__ = ("_handed", "_parts", "_rows", "_tally", "kinds", "numbers", "rules")
+    __slots__ = ("_counted", "_handed", "_parts", "_rows", "_tally", "kinds", "numbers", "rules")
 
     items: Columns
 
@@ -263,6 +263,8 @@ class JudgedFan(FanOut):
     def _forget(self) -> None:
         #: How many branches are of each kind, once that was asked.
         self._tally: list[int] = []
+        #: How many are of each shape, and the numbers that were counted.
+        self._counted: tuple[Any, int, dict[int, int]] | None = None
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
         self._rows = Ahead(self._read)
@@ -316,6 +318,7 @@ class JudgedFan(FanOut):
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+        self._counted = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = (name for cls in (FanOut, JudgedFan) for name in cls.__slots__)
@@ -468,8 +471,12 @@ class JudgedFan(FanOut):
 
     def shape_counts(self) -> dict[int, int]:
         """Count the branches that began by the number of their shape."""
-        count = self._times().__getitem__
-        return {shape: sum(map(count, kinds)) for shape, kinds in self._by(1).items()}
+        numbers, many, known = self.numbers, len(self.kinds), self._counted
+        if known is None or known[0] is not numbers or known[1] != many:
+            count = self._times().__getitem__
+            counts = {shape: sum(map(count, kinds)) for shape, kinds in self._by(1).items()}
+            self._counted = known = numbers, many, counts
+        return dict(known[2])
 
     def shape_ends(self) -> dict[int, tuple[int, int]]:
         """Give the first and the last branch of each shape, in order of first branch."""
@@ -516,7 +523,7 @@ def _compared(path: DecisionPath) -> Iterator[Source]:
     """Say where the values of a decision are found."""
     for tried in path.tried:
         when = when_of(path.rules, tried)
-        if isinstance(when, Mapping):  # decisions by functions are made row by row
+        if isinstance(when, dict | Mapping):  # decisions by functions are made row by row
             for key, ops in when.items():
                 source: Source = Followed(key) if "." in key else Cell(key)
                 yield from [source] * len(ops)

@@ -225,7 +225,7 @@ def telling_note(notes: Iterable[Note]) -> Note | None:
 
 def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
     # A source whose failure the procedure caught left no trace in its answer; here it does.
-    for tool, times in Counter(tools).items():
+    for tool, times in Counter(tools).items() if tools else ():
         yield Item(
             f"what {show(tool)} would have answered: {counted(times, 'call')} to it failed",
             "the procedure went on without the answer",

@@ -560,7 +560,6 @@ did you mean 'ages'?
 
 
 def _declaration(tool: str, call_id: str, declaring: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what an answer declared about its ground."""
     reading: Any = read_coverage_result(declaring)
     declared = [one.to_dict() for one in reading.declared]
     return {"tool": tool, "call_id": call_id, "status": reading.status, "declared": declared}
