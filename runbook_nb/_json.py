@@ -149,8 +149,13 @@ def are_plain(rows: Sequence[Any]) -> bool:
     """
     if not {dict, FrozenDict}.issuperset(map(type, rows)):
         return False
-    texts = [*chain.from_iterable(rows)]
-    values = [*chain.from_iterable(map(dict.values, rows))]
+    return are_plain_parts(
+        [*chain.from_iterable(rows)], [*chain.from_iterable(map(dict.values, rows))]
+    )
+
+
+def are_plain_parts(texts: list[Any], values: list[Any]) -> bool:
+    """Say whether `are_plain` holds of rows with these keys, and these values under them."""
     classes = set(map(type, values))
     if not {str}.issuperset(map(type, texts)) or not classes <= _SIMPLE:
         return False

@@ -153,12 +153,16 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
         return chain.from_iterable(self._part(rows[start : start + CHUNK]) for start in starts)
 
     def _part(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
+        cells = zip(*self.cells(rows), strict=True)
+        return map(FrozenDict, map(zip, repeat(self.names), cells))
+
+    def cells(self, rows: Sequence[int]) -> list[Sequence[Any]]:
+        """Give what stands in some rows, column by column."""
         places = rows if self.places is None else [self.places[row] for row in rows]
         words = [self._words[self._numbers[row]] for row in rows]
-        cells = [
+        return [
             words if name == self._verdict else self._cells(name, places) for name in self.names
         ]
-        return map(FrozenDict, map(zip, repeat(self.names), zip(*cells, strict=True)))
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)

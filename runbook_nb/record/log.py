@@ -205,14 +205,12 @@ class Known:
         self.facts: dict[tuple[int, ...], Any] = {}
         self._lock = threading.Lock()
 
-    def agrees(self, number: int, code: Code) -> bool:
-        """Say whether a code has this number here too; the first run to meet one gives it."""
-        codes = self.codes
-        if number == len(codes) and number < MOST_KNOWN:
-            with self._lock:
-                if number == len(codes):
-                    codes.append(code)
-        return number < len(codes) and codes[number] == code
+    def take(self, number: int, code: Code) -> bool:
+        """Give a code that no run has met before its number; say whether it has it now."""
+        with self._lock:
+            if number == len(self.codes) < MOST_KNOWN:
+                self.codes.append(code)
+            return number < len(self.codes) and self.codes[number] == code
 
 
 class Log:
@@ -270,7 +268,12 @@ class Log:
                 found = len(self.codes)
                 self.codes.append(code)
                 self._numbers[code] = found
-                if self.known is not None and not self.known.agrees(found, code):
+                known = self.known
+                if known is not None and not (
+                    code == known.codes[found]
+                    if found < len(known.codes)
+                    else known.take(found, code)
+                ):
                     self.known = None
             return found
 

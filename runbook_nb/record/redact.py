@@ -284,6 +284,8 @@ class Redactor:
     def _named(self, key: str) -> bool:
         if key in self._keys:
             return True
+        if not self.active:
+            return False
         if not self._patterns and "." not in key:
             return False
         found = self._known.get(key)
@@ -499,3 +501,7 @@ def _hashable(value: Any) -> Any:
 
 
 __all__ = ["MIN_SECRET", "PLACEHOLDER", "Redact", "Redactor", "as_redact"]
+
+
+#: Of a run without a policy; nothing is ever kept in it.
+HIDES_NOTHING: Final = Redactor(None)

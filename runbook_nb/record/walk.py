@@ -417,10 +417,12 @@ class Walk(Sequence[WalkRow], Renderable):
                     places = [i for i, s in fan.begun() if s.number in wanted or i in some]
                 for index in places:
                     shape = fan.shape(index)
-                    if shape is not None:
-                        inner = shapes[shape.number]  # its values hold what fanned out in it
-                        part = fan.part(index) if inner.fan_outs else ((), 0)
-                        yield from self._paths_in(inner, *part)
+                    inner = None if shape is None else shapes[shape.number]
+                    if inner is not None and inner.fan_outs:  # its values hold what fanned out
+                        yield from self._paths_in(inner, *fan.part(index))
+                    elif inner is not None:
+                        codes = [event.code for event in inner.judged]
+                        yield from [(c.stage, c.path) for c in codes if c.path is not None]
 
     # -- forms -----------------------------------------------------------------------------
 

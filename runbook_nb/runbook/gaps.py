@@ -154,8 +154,8 @@ def _named_sets(run: Run) -> list[RuleSet]:
 
 
 def _rule_sets(declaration: Declaration, run: Run) -> list[RuleSet]:
-    sets = [*run.raw_rule_sets(), *filter(None, [declaration.rule_set])]
-    return list(dict.fromkeys(sets))
+    judged, declared = run.raw_rule_sets(), declaration.rule_set
+    return judged if declared is None or declared in judged else [*judged, declared]
 
 
 def _cannot_cover(declaration: Declaration, run: Run) -> Iterator[Item]:
@@ -485,7 +485,7 @@ def rows_mismatch(rows: int, declined: int, groups: Sequence[FanOutGroup]) -> It
 
 def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
     rules, declared = declaration.rules, declaration.rule_set
-    judged = list(dict.fromkeys(_named_sets(run)))
+    judged = _named_sets(run)
     if rules is None or not judged:
         return
     alike = [s for s in judged if (s.name, s.version) == (rules.name, rules.version)]
