@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb.record.judged import Alike
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.shapes import ShapeFacts, facts_of
 from runbook_nb.rules.notes import Judgements
@@ -67,9 +66,7 @@ class _Gathered:
         if not any(facts.judged for facts in shapes.values()):
             return
         base, self.passed = self.passed, self.passed + len(fan)
-        numbers = fan.shape_numbers()
-        for number, times in fan.shape_counts().items():
-            indices = Alike(numbers, (number,), times)
+        for number, indices in fan.of_shapes().items():
             for event in shapes[number].judged:
                 column = partial(_column, fan, indices, event.at)
                 yield Judgements(event.code.path, indices, column, base)  # type: ignore[arg-type]

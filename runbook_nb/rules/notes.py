@@ -248,17 +248,8 @@ def notes_of(
         return ()
     all_ = chain((first,), coming)
     groups: Any = all_ if isinstance(first, Judgements) else _alone(all_)  # type: ignore[arg-type]
-    # Nearly always nothing can be said of any decision; then their conditions are not looked at.
-    silent: dict[DecisionPath, int] = {}
     for group in groups:
         times = len(group.where)
-        if group.path.plain and not seen:
-            silent[group.path] = silent.get(group.path, 0) + times
-            continue
-        for path, met in silent.items():  # they came before, and so do their conditions
-            for _, code, one in _places(path, seen):
-                one.count(code, met)
-        silent.clear()
         for place, code, one in _places(group.path, seen):
             one.count(code, times)
             look = one.looks(code)

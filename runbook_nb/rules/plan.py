@@ -93,7 +93,8 @@ class DecisionPath(Immutable):
         Whether judging raises instead of deciding.
     plain : bool
         Whether every condition was true or false and nothing more can be said of its values:
-        none asks whether a key is there, and no rule that was tried declares a unit.
+        none asks whether a key is there, and no rule that was tried declares a unit. Decisions
+        that are all plain come to no note.
     """
 
     __slots__ = (

@@ -197,6 +197,8 @@ def declined_gap(rows: int) -> Item:
 
 def rule_notes(run: Run) -> tuple[Note, ...]:
     """Find what the decisions of a run together say about their rules."""
+    if all(path.plain for _, path in run.walk.decision_paths()[0]):
+        return ()
     return notes_of(judgements_in(run.walk), run.redactor, partial(_keys_in, run))
 
 
