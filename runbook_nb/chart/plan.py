@@ -206,7 +206,7 @@ class ChartPlan:
         self.last = len(self.stages) - 1
         self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
         self.loops = chart.loop_to is not None or any(
-            branch.loop_to is not None for stage in chart.stages for branch in branches_of(stage)
+            one.loop_to is not None for plan in self.stages for one in plan.branches.values()
         )
 
 

@@ -410,17 +410,17 @@ class Walk(Sequence[WalkRow], Renderable):
                 ends = fan.shape_ends()
                 shapes = {number: facts_of(self._log, self._log.shapes[number]) for number in ends}
                 # Only the first and the last branch of a shape can be a first or a last.
-                places: Iterable[int] = sorted({index for pair in ends.values() for index in pair})
-                if any(inner.fan_outs for inner in shapes.values()):
-                    wanted = {number for number, inner in shapes.items() if inner.fan_outs}
-                    some = set(places)
-                    places = [i for i, s in fan.begun() if s.number in wanted or i in some]
-                for index in places:
-                    shape = fan.shape(index)
-                    inner = None if shape is None else shapes[shape.number]
-                    if inner is not None and inner.fan_outs:  # its values hold what fanned out
+                some = {(index, number) for number, pair in ends.items() for index in pair}
+                wanted = {number for number, inner in shapes.items() if inner.fan_outs}
+                places: Iterable[tuple[int, int]] = sorted(some)
+                if wanted:
+                    begun = ((index, shape.number) for index, shape in fan.begun())
+                    places = [one for one in begun if one[1] in wanted or one in some]
+                for index, number in places:
+                    inner = shapes[number]
+                    if inner.fan_outs:  # its values hold what fanned out in it
                         yield from self._paths_in(inner, *fan.part(index))
-                    elif inner is not None:
+                    else:
                         codes = [event.code for event in inner.judged]
                         yield from [(c.stage, c.path) for c in codes if c.path is not None]
 
