@@ -36,7 +36,7 @@ THEMES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("The record as a file, and a store of files", (17, 18, 28)),
     ("Start", (19, 20)),
     ("Waiting, and more than one process", (22, 23, 29)),
-    ("What is shown", (24, 25, 26, 27, 31)),
+    ("What is shown", (24, 25, 26, 27, 31, 32)),
     ("Against others", PEERS),
 )
 _ENVELOPE = "What an answer says of its run costs nearly the same at any N, which weighs most here."
@@ -52,8 +52,9 @@ STOPS = {
     20: "Nearly all of it is loading the package's modules and declaring their classes.",
     21: _ENVELOPE,
     28: (
-        "Digests and packing take most of it, on both cores; what cannot be packed still gets a "
-        "digest and a ticket, which the reference does without."
+        "Digests and packing take most of what is packed, on both cores. Filed one by one, each is "
+        "a transaction of ten pages, on one core; what cannot be packed still gets a digest and a "
+        "ticket, which the reference does without."
     ),
     29: "Scheduler, caller and both workers share two cores.",
 }

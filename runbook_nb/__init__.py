@@ -254,6 +254,9 @@ if TYPE_CHECKING:
     from runbook_nb.settings import (
         settings as settings,
     )
+    from runbook_nb.share.catalogue import (
+        Runs as Runs,
+    )
     from runbook_nb.tools import (
         InnerCallRecord as InnerCallRecord,
     )
@@ -414,6 +417,7 @@ _HOMES: dict[str, str] = {
     "render_verdict_table": "runbook",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
+    "Runs": "share.catalogue",
 }
 
 __all__ = ["__version__", "errors", *_HOMES]

@@ -23,6 +23,8 @@ from runbook_nb.errors import Problem
 
 #: Levels of nesting that are followed; deeper values are refused rather than left unjudged.
 MAX_DEPTH: Final = 60
+#: So many of the values that can be given are named in a message.
+MOST_NAMED: Final = 50
 
 _TYPES: Final = ("string", "integer", "number", "boolean", "null", "array", "object")
 
@@ -106,9 +108,7 @@ _OF_OTHER_NAMES: Final = frozenset(
 
 
 def misspelt_names(schema: Mapping[str, Any], args: Mapping[Any, Any]) -> dict[str, str]:
-    """Name the arguments a schema does not tell of, by what each was likely meant to be.
-
-    A schema that says nothing of other names lets them through, misspelt ones too.
+    """Name the arguments that a schema lets through untold, by what each was likely meant to be.
 
     Examples
     --------
@@ -406,11 +406,9 @@ class _Judge:
         if "const" in schema and _key(value) != _key(schema["const"]):
             return f"must be {_shown(schema['const'])}, and is {_shown(value)}"
         if "enum" in schema and _key(value) not in {_key(one) for one in schema["enum"]}:
-            choices = listed([_shown(one) for one in schema["enum"]], "or")
-            near = None
-            if isinstance(value, str):
-                near = did_you_mean(value, [c for c in schema["enum"] if isinstance(c, str)])
-            said = f"must be {choices}, and is {_shown(value)}"
+            texts = [c for c in schema["enum"] if isinstance(c, str)]
+            near = did_you_mean(value, texts) if isinstance(value, str) else None
+            said = f"must be {_any_of(schema['enum'])}, and is {_shown(value)}"
             return f"{said}; {near}" if near else said
         if isinstance(value, str):
             return _text_fault(schema, value)
@@ -508,7 +506,7 @@ class _Judge:
         if "const" in plain:
             return _shown(plain["const"])
         if "enum" in plain:
-            return listed([_shown(one) for one in plain["enum"]], "or")
+            return _any_of(plain["enum"])
         words = plain.get("type", "another form")
         text = words if isinstance(words, str) else listed(words, "or")
         return f"{text} ({plain['format']})" if "format" in plain else text
@@ -591,6 +589,11 @@ _NUMBER_LIMITS: Final[tuple[tuple[str, Callable[[Any, Any], bool], str], ...]] =
 def _at(where: str, name: str) -> str:
     shown = clip(visible(name), 80)
     return f"{where}.{shown}" if where else shown
+
+
+def _any_of(values: Sequence[Any]) -> str:
+    rest = [f"{len(values) - MOST_NAMED} others"] if len(values) > MOST_NAMED else []
+    return listed([*map(_shown, values[:MOST_NAMED]), *rest], "or")
 
 
 def _shown(value: Any) -> str:

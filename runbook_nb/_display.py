@@ -24,6 +24,7 @@ DOORS: dict[str, str] = {
     "explore": "runbook_nb.widgets.explorer:explore",
     "report": "runbook_nb.share.report:write_report",
     "notebook": "runbook_nb.share.notebook:write_notebook",
+    "sheet": "runbook_nb.share.spreadsheet:write_sheet",
     "from_notebook": "runbook_nb.share.hydrate:read_notebook",
     "rulelab": "runbook_nb.widgets.rulelab:RuleLab",
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -17,8 +18,36 @@ BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SPELT: Final = "".join(BASE62[byte % 62] for byte in range(256)).encode("ascii")
 _UNFAIR: Final = bytes(range(248, 256))
 
+#: Bytes that are asked of the system at once: what asks it waits for its turn among the threads.
+_DRAW: Final = 1024
+
 #: Gives ``n`` characters of ``[A-Za-z0-9]``.
 IdSource = Callable[[int], str]
+
+
+class _Drawn:
+    """Characters drawn from the system's source of randomness, each given out once."""
+
+    def __init__(self) -> None:
+        self.forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Begin anew: what a forked child would give out is its parent's."""
+        self._lock = threading.Lock()
+        self._text = ""
+
+    def take(self, length: int) -> str:
+        with self._lock:
+            text = self._text
+            while len(text) < length:
+                text += os.urandom(_DRAW).translate(_SPELT, _UNFAIR).decode("ascii")
+            self._text = text[length:]
+            return text[:length]
+
+
+_drawn: Final = _Drawn()
 
 
 def random_id(length: int) -> str:
@@ -29,10 +58,7 @@ def random_id(length: int) -> str:
     >>> len(random_id(22))
     22
     """
-    text = ""
-    while len(text) < length:
-        text += os.urandom(2 * length).translate(_SPELT, _UNFAIR).decode("ascii")
-    return text[:length]
+    return _drawn.take(length)
 
 
 class SeededIds:

@@ -359,7 +359,41 @@ class Flow:
     graph: Graph | None = None
 
 
-Part = Table | Facts | Prose | Flow
+@frozen(kw_only=False)
+class Series:
+    """How often one word was said, from one occasion to the next; None where nobody counted."""
+
+    word: str
+    role: Role
+    values: tuple[int | None, ...]
+
+
+@frozen
+class Plot:
+    """Counts over time, a line for each word.
+
+    Attributes
+    ----------
+    places : tuple of str
+        What names each occasion, the oldest first.
+    series : tuple of Series
+        A value for each place.
+    ends : tuple of str
+        When the first and the last of them were.
+    summary : str
+        One sentence saying what happened, for readers who cannot see a picture.
+    note : str
+        What qualifies the whole plot.
+    """
+
+    places: tuple[str, ...]
+    series: tuple[Series, ...]
+    ends: tuple[str, str] = ("", "")
+    summary: str = ""
+    note: str = ""
+
+
+Part = Table | Facts | Prose | Flow | Plot
 
 
 @frozen

@@ -7,7 +7,6 @@ evaluated: a value is a text, JSON, or ``{name}``, which looks a variable up.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from argparse import Namespace
@@ -25,7 +24,6 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
-from runbook_nb._arguments import validate_arguments
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import DefinitionError
 from runbook_nb.rules.loader import load_text
@@ -33,6 +31,7 @@ from runbook_nb.rules.ruleset import RuleSet
 from runbook_nb.settings import settings
 from runbook_nb.tools.tool import Tool
 from runbook_nb.tools.toolbox import Toolbox
+from runbook_nb.tools.written import read_value, split_argument
 
 #: A value that stands for a variable; anything else in braces is JSON.
 _VARIABLE: Final = re.compile(r"\{\s*([^\W\d]\w*)\s*\}")
@@ -178,25 +177,15 @@ def _checked_variable(name: str | None) -> str | None:
 
 
 def _value(tool: Tool, written: str, names: Mapping[str, Any]) -> tuple[str, Any]:
-    """Read ``k=v``, the value as the tool declares it."""
-    name, equals, text = written.partition("=")
-    if not equals or not name:
-        raise UsageError(f"--arg {written}: write it as name=value")
+    """Read ``k=v``: a variable where one is named, else as the tool declares it."""
+    try:
+        name, text = split_argument(written)
+    except DefinitionError as error:
+        raise UsageError(f"--arg {written}: {error.fix}") from None
     variable = _VARIABLE.fullmatch(text)
     if variable is not None:
         return name, _looked_up(variable[1], names)
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return name, text
-    schema = tool.input_schema
-    told = {**schema, "required": (), "properties": _only(schema, name)}
-    return name, text if validate_arguments(told, {name: value}) else value
-
-
-def _only(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-    known = schema.get("properties", {})
-    return {name: known[name]} if name in known else {}
+    return name, read_value(tool, name, text)
 
 
 def _looked_up(name: str, names: Mapping[str, Any]) -> Any:

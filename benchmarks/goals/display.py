@@ -1,4 +1,4 @@
-"""Showing an answer: goals 24 to 27."""
+"""Showing an answer, and changing a limit of its rules: goals 24 to 27, and 32."""
 
 from __future__ import annotations
 
@@ -141,3 +141,31 @@ def calls_to_text(chart: rb.Chart) -> int:
     finally:
         module.row_words = reader.row_words = real
     return made
+
+
+#: The limit of a lab that is moved, one of them after the other, so that each is a change.
+LIMITS = (5, 6, 8, 9, 10, 12, 14, 20)
+
+
+@goal(32, "a limit changed in a rule lab over 100,000 recorded subjects")
+def limit_changed(plan: Plan) -> Iterator[Figure]:
+    n = plan.size(100_000)
+    rows = task.rows_of(n)
+    ages = [row["age_days"] for row in rows if row["age_known"]]
+    for name, chart in (
+        ("recorded row by row", ours.row_wise_chart(rows)),
+        ("recorded as columns", ours.batch_chart(rows, n)),
+    ):
+        lab, times = rb.RuleLab(ours.caller(chart)()), []
+        for turn in range(plan.rounds(4) * len(LIMITS)):
+            limit = LIMITS[turn % len(LIMITS)]
+            start = perf_counter()
+            lab.set_limit(2, "age_days", "gt", limit)
+            times.append((perf_counter() - start) * 1e3)
+            low, high = sorted((limit, 7))
+            expected = sum(low < age <= high for age in ages)
+            if not lab.told["changed"] == lab.comparison.changed == expected:
+                raise AssertionError(f"{lab.told['changed']} changes, not {expected}")
+        yield Figure(f"{name}, judged and told", median(times), "ms", 200, 50)
+        yield Figure(f"{name}, the slowest of {len(times)}", max(times), "ms")
+        yield Figure(f"{name}, the first", times[0], "ms")

@@ -26,7 +26,7 @@ GROUPS = {
     "record": ("The record", "What a run leaves, and its views: [](../record.md)."),
     "coverage": ("Coverage", "Saying what an answer stands on: [](../envelope.md#the-ledger)."),
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
-    "artifacts": ("Artifacts", "Filing payloads under tickets: [](../record.md#artifacts)."),
+    "artifacts": ("Artifacts", "Filing payloads under tickets: [](../howto/keep-artifacts.md)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
     "widgets": (
         "Widgets",
@@ -34,6 +34,7 @@ GROUPS = {
         "Changing rules by hand: [](../howto/iterate-rules.md). "
         "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
+    "share": ("Keeping", "Keeping a history of runs: [](../howto/keep-a-history.md)."),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
 
@@ -88,6 +89,11 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
+    "share": [
+        "runbook_nb.share.history.RunEntry",
+        "runbook_nb.share.history.RunHistory",
+        "runbook_nb.share.history.Forgotten",
+    ],
     "": ["runbook_nb.settings.Options"],
 }
 

@@ -52,6 +52,7 @@ DEFAULT_MAX_COUNT: Final = 256
 #: Tickets on a page of ``list``.
 DEFAULT_PAGE: Final = 50
 
+_MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CURSOR: Final = re.compile(r"(-?[0-9]{1,18}):(art_[A-Za-z0-9]+)")
 #: How often a reference already in use is drawn again before the source of ids is blamed.
@@ -230,6 +231,10 @@ class Retention:
             return wanted
         return now + self.ttl_ms if wanted is None else min(wanted, now + self.ttl_ms)
 
+    def has_room(self, held: int, size: int, incoming: int) -> bool:
+        """Say whether one more payload of ``incoming`` bytes finds room as it is."""
+        return held < self.max_count and size + incoming <= self.max_bytes
+
     def sweep(self, tickets: Iterable[Ticket], incoming: int, now: int) -> tuple[Swept, ...]:
         """Say which rows leave for a payload of ``incoming`` bytes, in the order they leave.
 
@@ -265,14 +270,8 @@ class Retention:
             Bytes of the payload to be added.
         """
         tickets = iter(live)
-        while True:
-            reason: SweepReason
-            if held >= self.max_count:
-                reason = "max-count"
-            elif size + incoming > self.max_bytes:
-                reason = "max-bytes"
-            else:
-                return
+        while not self.has_room(held, size, incoming):
+            reason: SweepReason = "max-count" if held >= self.max_count else "max-bytes"
             ticket = next(tickets, None)
             if ticket is None:
                 return
@@ -389,6 +388,8 @@ class ShelfStore(ArtifactStore):
 
     def _count_dropped(self, *results: PutResult) -> None:
         # After the shelf is closed: what a transaction takes back was never let go.
+        if not any(result.swept for result in results):
+            return
         with self._counting:
             self._dropped += sum(gone.reason != "ttl" for r in results for gone in r.swept)
 
@@ -397,7 +398,10 @@ class ShelfStore(ArtifactStore):
             return self.retention.sweep((row.ticket for row in shelf.rows()), incoming, now)
         expired = tuple(shelf.expired(now))
         held, size = shelf.held()
-        held, size = held - len(expired), size - sum(ticket.bytes for ticket in expired)
+        if expired:
+            held, size = held - len(expired), size - sum(ticket.bytes for ticket in expired)
+        elif self.retention.has_room(held, size, incoming):
+            return ()
         live = (ticket for ticket in shelf.oldest() if not ticket.expired(now))
         gone = (Swept.of(ticket, "ttl") for ticket in expired)
         return (*gone, *self.retention.leaving(live, held, size, incoming))
@@ -536,4 +540,4 @@ def scope_of(scope: Any) -> ArtifactScope:
 
 def now_ms(options: Options) -> int:
     """Give the present moment in whole milliseconds since the epoch."""
-    return (options.clock() - _EPOCH) // timedelta(milliseconds=1)
+    return (options.clock() - _EPOCH) // _MILLISECOND

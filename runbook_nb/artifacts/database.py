@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import visible
 from runbook_nb._value import frozen
@@ -42,12 +42,15 @@ class Form:
         The statements that make its tables, as the file has them too.
     what : str
         What it is, in words.
+    page : int
+        Bytes that are read and written at once in a file that is made anew.
     """
 
     application: int
     version: int
     schema: tuple[str, ...]
     what: str
+    page: int = 4096
 
 
 class Database:
@@ -66,6 +69,7 @@ class Database:
         self._closing: Callable[[], object] = _nothing
         self._process = 0
         self._lock = threading.Lock()
+        self._told = _Told(path, form)
         renew_in_children(self)
         with self.opened():
             pass
@@ -83,13 +87,14 @@ class Database:
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Give the connection, to ask a question."""
-        with self._lock, _told(self.path, self.form):
+        with self._lock, self._told:
             yield self._connected()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Give the connection for a transaction that happens whole or not at all."""
-        with self.opened() as database:
+        with self._lock, self._told:
+            database = self._connected()
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
@@ -129,6 +134,7 @@ def _connect(path: Path, form: Form) -> sqlite3.Connection:
 def _prepare(database: sqlite3.Connection, path: Path, form: Form) -> None:
     """Make the tables of a new file; refuse a file that has others, before anything is written."""
     if _is_empty(database):
+        database.execute(f"PRAGMA page_size = {form.page}")
         _write_ahead(database)
         database.execute("BEGIN IMMEDIATE")
         if _is_empty(database):  # unless another process was quicker
@@ -144,7 +150,10 @@ def _prepare(database: sqlite3.Connection, path: Path, form: Form) -> None:
         raise _refused(
             path, form, f"its tables have form {version}, and this reads form {form.version}"
         )
-    found = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    # Names that begin so are the database's own to give.
+    found = database.execute(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'"
+    )
     if {sql for (sql,) in found} != set(form.schema):
         raise _refused(path, form, f"its tables are not those of a {form.what}")
     _write_ahead(database)
@@ -171,19 +180,30 @@ def _is_empty(database: sqlite3.Connection) -> bool:
     return all(database.execute(question).fetchone() == (0,) for question in asked)
 
 
-@contextmanager
-def _told(path: Path, form: Form) -> Iterator[None]:
-    """Say what the database says as an error of this package."""
-    import sqlite3
+class _Told:
+    """Says what the database says as an error of this package; made once, entered by each verb."""
 
-    try:
-        yield
-    except sqlite3.Error as error:
+    def __init__(self, path: Path, form: Form) -> None:
+        self.path, self.form = path, form
+
+    def __enter__(self) -> None:
+        """Begin to listen."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        import sqlite3
+
+        if isinstance(error, sqlite3.Error):
+            raise self._of(error) from error
+
+    def _of(self, error: sqlite3.Error) -> RunbookError:
+        path, what = self.path, self.form.what
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise _refused(path, form, visible(str(error))) from error
+            return _refused(path, self.form, visible(str(error)))
         busy = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-        raise unavailable(path.name, str(path), str(error), form.what, busy=busy) from error
+        return unavailable(path.name, str(path), str(error), what, busy=busy)
 
 
 def _refused(path: Path, form: Form, why: str) -> RunbookError:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from runbook_nb._text import visible
-from runbook_nb.artifacts.base import ShelfStore, drive
+from runbook_nb.artifacts.base import Shelf, ShelfStore, drive
+from runbook_nb.artifacts.model import ArtifactScope
 from runbook_nb.errors import ArtifactError
 
 T = TypeVar("T")
@@ -25,6 +28,13 @@ BUSY_SECONDS: Final = 30.0
 
 #: Whether the verb runs for a caller that cannot await, so that it need not leave his thread.
 _in_place: ContextVar[bool] = ContextVar("in_place", default=False)
+
+
+class DurableShelf(Shelf, Protocol):
+    """A shelf of which a row may have been spoilt."""
+
+    def discard(self, ref: str) -> bool:
+        """Remove a row that cannot be read; says whether there was one."""
 
 
 class DurableStore(ShelfStore):
@@ -40,11 +50,15 @@ class DurableStore(ShelfStore):
     _may_wait: ClassVar[tuple[str, ...]] = ("put", "head", "get", "delete", "list", "_work")
     #: The nearest class above whose verbs are known not to await anything.
     _plain: ClassVar[type[DurableStore]]
+    #: Whether one of them was put in the place of another here.
+    _waits: ClassVar[bool]
 
     def __init_subclass__(cls, *, plain: bool = False, **more: Any) -> None:
         super().__init_subclass__(**more)
         if plain:
             cls._plain = cls
+        own = getattr(cls, "_plain", cls)
+        cls._waits = any(getattr(cls, n) is not getattr(own, n) for n in cls._may_wait)
 
     def __init__(self, max_bytes: int, max_count: int, ttl_ms: int | None) -> None:
         super().__init__(max_bytes, max_count, ttl_ms)
@@ -65,13 +79,30 @@ class DurableStore(ShelfStore):
 
     def settle(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a verb here and now, unless a subclass has put another in its place."""
-        if any(getattr(type(self), n) is not getattr(self._plain, n) for n in self._may_wait):
+        if self._waits:
             return super().settle(start)
         token = _in_place.set(True)
         try:
             return drive(start)
         finally:
             _in_place.reset(token)
+
+    def _delete(self, scope: ArtifactScope, ref: Any, now: int) -> bool:
+        try:
+            return super()._delete(scope, ref, now)
+        except ArtifactError as error:
+            if error.code != "integrity":
+                raise
+        with self._open(scope) as shelf:  # what cannot be read can be thrown away
+            return shelf.discard(ref)
+
+    @abstractmethod
+    def _open(self, scope: ArtifactScope) -> AbstractContextManager[DurableShelf]:
+        """Open the shelf of a scope; nobody else works on it until it is closed."""
+
+    @abstractmethod
+    def faults(self) -> tuple[ArtifactError, ...]:
+        """Read everything that is kept, and give what is wrong with it; changes nothing."""
 
     def forked(self) -> None:
         """Begin anew in a forked child, where no other thread holds anything."""

@@ -206,15 +206,6 @@ class FolderStore(DurableStore, plain=True):
         except _Gone:
             return None
 
-    def _delete(self, scope: ArtifactScope, ref: Any, now: int) -> bool:
-        try:
-            return super()._delete(scope, ref, now)
-        except ArtifactError as error:
-            if error.code != "integrity":
-                raise
-        with self._open(scope) as shelf:  # what cannot be read can be thrown away
-            return shelf.discard(ref)
-
     def faults(self) -> tuple[ArtifactError, ...]:
         """Read everything that is kept, and give what is wrong with it; changes nothing.
 

@@ -169,7 +169,8 @@ def required_text(value: Any, where: str) -> str:
     """Give the text, refusing what is not text, is blank, or cannot be written as UTF-8."""
     if not isinstance(value, str) or not value.strip():
         raise invalid(f"{where} must be a text that is not blank, not {_quoted(value)}", where)
-    _encodable(value, where)
+    if not value.isascii():
+        _encodable(value, where)
     return str.__str__(value)
 
 

@@ -8,9 +8,8 @@ is pickled, and a file that is no such database, or another's, is refused and le
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -22,6 +21,7 @@ from runbook_nb.artifacts.base import (
     Row,
     now_ms,
     scope_of,
+    tampered,
 )
 from runbook_nb.artifacts.database import Database, Form
 from runbook_nb.artifacts.durable import ARTIFACTS, DurableStore, path_of
@@ -29,32 +29,41 @@ from runbook_nb.artifacts.model import ArtifactScope, PutResult, Ticket
 from runbook_nb.artifacts.packing import form_of, pack, read_ticket, unpack, write_ticket
 from runbook_nb.artifacts.parcel import Parcel, digest_of
 from runbook_nb.artifacts.totals import KindTotals, totals_card
+from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import Options, settings
 
 if TYPE_CHECKING:
     import sqlite3
 
-#: Artifacts that one thread reads and compresses before those of all threads are written.
-CHUNK: Final = 64
+#: Artifacts that all threads read and compress before one writes them.
+CHUNK: Final = 128
 
 _SCHEMA: Final = (
     "CREATE TABLE scope (id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, tenant TEXT NOT NULL, "
     "principal TEXT NOT NULL, uses INTEGER NOT NULL, held INTEGER NOT NULL, "
-    "bytes INTEGER NOT NULL)",
+    "bytes INTEGER NOT NULL, expiring INTEGER NOT NULL)",
     "CREATE UNIQUE INDEX scope_named ON scope (conversation, tenant, principal)",
-    "CREATE TABLE artifact (scope INTEGER NOT NULL, ref TEXT NOT NULL, used INTEGER NOT NULL, "
-    "created INTEGER NOT NULL, expires INTEGER, kind TEXT NOT NULL, bytes INTEGER NOT NULL, "
-    "form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL, PRIMARY KEY (scope, ref)) "
-    "WITHOUT ROWID",
+    # One behind the other: among others by its reference each would touch a page of its own.
+    "CREATE TABLE artifact (id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, ref TEXT NOT NULL, "
+    "used INTEGER NOT NULL, created INTEGER NOT NULL, expires INTEGER, kind TEXT NOT NULL, "
+    "bytes INTEGER NOT NULL, form TEXT NOT NULL, payload INTEGER NOT NULL, ticket TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX artifact_ref ON artifact (scope, ref)",
     "CREATE INDEX artifact_used ON artifact (scope, used)",
-    "CREATE INDEX artifact_newest ON artifact (scope, created DESC, ref)",
+    # Read from its end, so that what comes goes to the end of it too.
+    "CREATE INDEX artifact_newest ON artifact (scope, created, ref DESC)",
     "CREATE INDEX artifact_expires ON artifact (scope, expires) WHERE expires IS NOT NULL",
     "CREATE TABLE payload (id INTEGER PRIMARY KEY, digest BLOB NOT NULL, holders INTEGER NOT NULL, "
     "packing INTEGER NOT NULL, body BLOB NOT NULL)",
     "CREATE UNIQUE INDEX payload_digest ON payload (digest)",
 )
 #: Marks the file as a store of artifacts ("rbnA"), and says which form its tables have.
-FORM: Final = Form(application=0x72626E41, version=1, schema=_SCHEMA, what=ARTIFACTS)
+FORM: Final = Form(
+    application=0x72626E41,
+    version=2,
+    schema=_SCHEMA,
+    what=ARTIFACTS,
+    page=8192,  # payloads take fewer of them, and a verb on its own hardly more in bytes
+)
 _ROW: Final = "SELECT ref, form, ticket FROM artifact WHERE scope = ?"
 _FIND: Final = f"{_ROW} AND ref = ?"
 _BY_USE: Final = f"{_ROW} ORDER BY used"
@@ -71,6 +80,11 @@ _TOTALS: Final = (
     "SELECT kind, count(*), sum(artifact.bytes) FROM artifact JOIN scope "
     "ON scope.id = artifact.scope WHERE (expires IS NULL OR expires > ?)"
 )
+_INSERT: Final = "INSERT INTO artifact VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ALL: Final = (
+    "SELECT ref, ticket, artifact.bytes, packing, body FROM artifact "
+    "LEFT JOIN payload ON payload.id = artifact.payload ORDER BY scope, ref"
+)
 _LARGEST: Final = 2**63 - 1
 
 
@@ -79,8 +93,9 @@ class SqliteArtifacts(DurableStore, plain=True):
 
     Several threads and processes may use one file at once, each through a store of its own. What
     a verb has acknowledged survives the end of the process, however it ends; only a crash of the
-    machine may take the last verbs with it, never a part of one. A store travels to another
-    process as its path and its budget.
+    machine, or a loss of its power, may take the last verbs with it, never a part of one: those not
+    yet moved from the log into the file, as the last store on it does when it is closed. A store
+    travels to another process as its path and its budget.
 
     Parameters
     ----------
@@ -157,7 +172,7 @@ class SqliteArtifacts(DurableStore, plain=True):
 
     def _put(self, scope: ArtifactScope, artifact: Any, options: Options) -> PutResult:
         now = now_ms(options)
-        ready = self._ready(artifact, now)  # compressed while nobody has to wait
+        (ready,) = _compressed([self._parcel(artifact, now)])  # while nobody has to wait
         with self._open(scope) as shelf:
             result = self._add(shelf, ready, options, now)
         self._count_dropped(result)
@@ -171,22 +186,18 @@ class SqliteArtifacts(DurableStore, plain=True):
         now, workers = now_ms(options), os.cpu_count() or 1
         results: list[PutResult] = []
 
-        def read(some: tuple[Any, ...]) -> list[_Ready]:
-            return [self._ready(artifact, now) for artifact in some]
-
+        # Compressed by all, then written by one: those that compress need the interpreter so often
+        # that whoever does more than that beside them waits longer for it than for what they do.
         with ThreadPoolExecutor(workers, "artifacts") as pool, self._open(scope) as shelf:
-            parts = (artifacts[at : at + CHUNK] for at in range(0, len(artifacts), CHUNK))
-            ahead = deque(pool.submit(read, part) for part in islice(parts, workers + 1))
-            while ahead:  # written while the next ones are compressed
-                read_part = ahead.popleft().result()
-                ahead.extend(pool.submit(read, part) for part in islice(parts, 1))
-                results += [self._add(shelf, ready, options, now) for ready in read_part]
+            for start in range(0, len(artifacts), CHUNK):
+                some = [self._parcel(one, now) for one in artifacts[start : start + CHUNK]]
+                share = -(-len(some) // workers)
+                mine, *parts = (some[at : at + share] for at in range(0, len(some), share))
+                others = [pool.submit(_compressed, part) for part in parts]
+                for done in (_compressed(mine), *(other.result() for other in others)):
+                    results += [self._add(shelf, ready, options, now) for ready in done]
         self._count_dropped(*results)
         return tuple(results)
-
-    def _ready(self, artifact: Any, now: int) -> _Ready:
-        parcel = self._parcel(artifact, now)
-        return _Ready(parcel, digest_of(parcel.payload), pack(parcel.payload))
 
     def _add(self, shelf: _SqliteShelf, ready: _Ready, options: Options, now: int) -> PutResult:
         shelf.packed = ready.packed
@@ -198,6 +209,18 @@ class SqliteArtifacts(DurableStore, plain=True):
             shelf = _SqliteShelf(database, scope)
             yield shelf
             shelf.settle()
+
+    def faults(self) -> tuple[ArtifactError, ...]:
+        """Read everything that is kept, and give what is wrong with it; changes nothing.
+
+        Returns
+        -------
+        tuple of ArtifactError
+            ``integrity``, with the reference in ``where``: a ticket or a payload is not what was
+            filed.
+        """
+        with self._database.opened() as database:
+            return tuple(_faults(database.execute(_ALL)))
 
     def view(self, scope: ArtifactScope | None = None) -> Card:
         """Say what this looks like: counts and bytes by kind, for one scope or for all."""
@@ -224,6 +247,10 @@ class _Ready:
         self.parcel, self.digest, self.packed = parcel, digest, packed
 
 
+def _compressed(parcels: Iterable[Parcel]) -> list[_Ready]:
+    return [_Ready(one, digest_of(one.payload), pack(one.payload)) for one in parcels]
+
+
 class _SqliteShelf:
     """The rows of one scope within one transaction."""
 
@@ -235,7 +262,7 @@ class _SqliteShelf:
         self._scope = scope
         self.packed: tuple[int, bytes] | None = None
         found = self._ask(
-            "SELECT id, uses, held, bytes FROM scope "
+            "SELECT id, uses, held, bytes, expiring FROM scope "
             "WHERE conversation = ? AND tenant = ? AND principal = ?",
             _named(scope),
         ).fetchone()
@@ -243,7 +270,8 @@ class _SqliteShelf:
         self._uses: int
         self._held: int
         self._bytes: int
-        self._id, self._uses, self._held, self._bytes = found or (None, 0, 0, 0)
+        self._expiring: int
+        self._id, self._uses, self._held, self._bytes, self._expiring = found or (None, 0, 0, 0, 0)
         self._changed = False
         #: When it was last asked who had expired; in a verb they leave as soon as they are known.
         self._swept_at: int | None = None
@@ -254,7 +282,10 @@ class _SqliteShelf:
     def find(self, ref: str) -> Row | None:
         if ref in self._coming:
             self._write()
-        return next(self._rows(_FIND, ref), None)
+        elif self._held == len(self._coming):  # nothing of the scope stands in the file
+            return None
+        found = self._ask(_FIND, (self._id, ref)).fetchone()
+        return None if found is None else _row(*found)
 
     def payload(self, ref: str) -> bytes:
         self._write()
@@ -277,8 +308,8 @@ class _SqliteShelf:
         self.packed = None
         if self._id is None:
             made = self._ask(
-                "INSERT INTO scope (conversation, tenant, principal, uses, held, bytes) "
-                "VALUES (?, ?, ?, 0, 0, 0)",
+                "INSERT INTO scope (conversation, tenant, principal, uses, held, bytes, expiring) "
+                "VALUES (?, ?, ?, 0, 0, 0, 0)",
                 _named(self._scope),
             )
             self._id = made.lastrowid
@@ -286,6 +317,7 @@ class _SqliteShelf:
         expires = None if ticket.expires_at is None else min(ticket.expires_at, _LARGEST)
         self._uses, self._changed = self._uses + 1, True
         self._held, self._bytes = self._held + 1, self._bytes + ticket.bytes
+        self._expiring += expires is not None
         key = _key(ticket)
         made = self._ask(
             "INSERT INTO payload (digest, holders, packing, body) VALUES (?, 1, ?, ?) "
@@ -303,33 +335,39 @@ class _SqliteShelf:
         )
 
     def _write(self) -> None:
-        """Write the rows that are coming, in the order in which they stand in the file.
+        """Write the rows that are coming, in the order of their references, as indexes have them.
 
         Between payloads they would fall on pages that left memory meanwhile.
         """
         if self._coming:
             coming = [self._coming[ref] for ref in sorted(self._coming)]
             self._coming.clear()
-            self._ask_each("INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", coming)
+            self._ask_each(_INSERT, coming)
 
     def remove(self, ref: str) -> None:
         self._write()
-        size, held_as = self._ask(
-            "DELETE FROM artifact WHERE scope = ? AND ref = ? RETURNING bytes, payload",
+        size, held_as, expires = self._ask(
+            "DELETE FROM artifact WHERE scope = ? AND ref = ? RETURNING bytes, payload, expires",
             (self._id, ref),
         ).fetchone()
         self._held, self._bytes, self._changed = self._held - 1, self._bytes - size, True
+        self._expiring -= expires is not None
         self._ask("UPDATE payload SET holders = holders - 1 WHERE id = ?", (held_as,))
         self._ask("DELETE FROM payload WHERE id = ? AND holders < 1", (held_as,))
 
+    def discard(self, ref: str) -> bool:
+        self.remove(ref)
+        return True
+
     def expired(self, now: int) -> Iterable[Ticket]:
-        if self._swept_at == now:  # they were told of, and what came since has yet to expire
+        # Once they were told of, what came since has yet to expire.
+        if not self._expiring or self._swept_at == now:
             return ()
         self._swept_at = now
         self._write()
         found = self._ask(_EXPIRED, (self._id, now)).fetchall()
         found.sort(key=lambda row: row[3])
-        return [read_ticket(ref, text) for ref, _, text, _ in found]
+        return [row.ticket for row in _readable(row[:3] for row in found)]
 
     def oldest(self) -> Iterable[Ticket]:
         for row in self._rows(_BY_USE):  # nothing is asked before somebody has to leave
@@ -339,19 +377,17 @@ class _SqliteShelf:
         return self._held, self._bytes
 
     def newest(self, after: tuple[int, str] | None, limit: int) -> Iterable[Ticket]:
-        limit = min(limit, _LARGEST)
+        # Without a limit of its own: one that cannot be read does not count.
         if after is None:
-            rows = self._rows(_NEWEST, limit)
+            rows = self._rows(_NEWEST, _LARGEST)
         else:
             created, ref = -after[0], after[1]
-            rows = self._rows(_AFTER, created, created, ref, limit)
-        return [row.ticket for row in rows]
+            rows = self._rows(_AFTER, created, created, ref, _LARGEST)
+        return [row.ticket for row in islice(rows, limit)]
 
     def _rows(self, question: str, *values: Any) -> Iterator[Row]:
-        if question is not _FIND:
-            self._write()
-        found = self._ask(question, (self._id, *values))
-        return (Row(read_ticket(ref, text), form_of(form)) for ref, form, text in found)
+        self._write()
+        return _readable(self._ask(question, (self._id, *values)))
 
     def settle(self) -> None:
         """Write what is known of the scope as a whole; one that holds nothing leaves no trace."""
@@ -360,8 +396,8 @@ class _SqliteShelf:
             return
         if self._held:
             self._ask(
-                "UPDATE scope SET uses = ?, held = ?, bytes = ? WHERE id = ?",
-                (self._uses, self._held, self._bytes, self._id),
+                "UPDATE scope SET uses = ?, held = ?, bytes = ?, expiring = ? WHERE id = ?",
+                (self._uses, self._held, self._bytes, self._expiring, self._id),
             )
         else:
             self._ask("DELETE FROM scope WHERE id = ?", (self._id,))
@@ -373,6 +409,27 @@ class _SqliteShelf:
 def _named(scope: ArtifactScope) -> tuple[str, str, str]:
     # No part of a scope is ever blank, so nothing can stand for one that is not there.
     return scope.conversation_id, scope.tenant or "", scope.principal or ""
+
+
+def _row(ref: str, form: Any, text: str) -> Row:
+    return Row(read_ticket(ref, text), form_of(form))
+
+
+def _readable(found: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    """Give the rows that can be read; those that cannot hide none that can."""
+    for row in found:
+        with suppress(ArtifactError):
+            yield _row(*row)
+
+
+def _faults(found: Iterable[tuple[Any, ...]]) -> Iterator[ArtifactError]:
+    for ref, text, size, packing, body in found:
+        try:
+            if digest_of(unpack(size, packing, body)) != read_ticket(ref, text).digest:
+                raise tampered("a stored payload is not what was filed")
+        except ArtifactError as error:
+            error.where = ref
+            yield error
 
 
 def _key(ticket: Ticket) -> bytes:

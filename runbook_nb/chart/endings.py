@@ -115,34 +115,35 @@ async def drive(steps: Steps, awaitable: Any = _START) -> Any:
     """
     task = running_task()
     asked = 0 if task is None else task.cancelling()
+    raised: BaseException | None = None
     try:
         if awaitable is _START:
             awaitable = next(steps)
         while True:
+            value, raised = None, None
             try:
                 if awaitable is None:
-                    value = None
                     await breath()
                 else:
                     await loop_for(awaitable)
                     value = await awaitable
             except BaseException as error:  # whatever it is, the stage that waits must see it
-                task = task or running_task()  # there may be one only since then
-                if task is not None and task.cancelling() > asked and ending_of(error) is None:
-                    awaitable = steps.throw(_cancelled())
-                else:
-                    awaitable = steps.throw(error)
-            else:
-                task = task or running_task()
-                if task is not None and task.cancelling() > asked:
-                    awaitable = steps.throw(_cancelled())
-                else:
-                    awaitable = steps.send(value)
+                raised = error
+            task = task or running_task()  # there may be one only since then
+            stopped = task is not None and task.cancelling() > asked
+            if stopped and (raised is None or ending_of(raised) is None):
+                raised = _cancelled(raised)
+            # Outside of the handler: what the steps raise next has no other error behind it.
+            awaitable = steps.send(value) if raised is None else steps.throw(raised)
     except StopIteration as done:
         return done.value
+    finally:
+        raised = None  # it holds this frame, by its traceback
 
 
-def _cancelled() -> BaseException:
+def _cancelled(behind: BaseException | None) -> BaseException:
     from asyncio import CancelledError
 
-    return CancelledError()
+    error = CancelledError()
+    error.__context__ = behind
+    return error

@@ -11,11 +11,14 @@ import contextvars
 import threading
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._sync import loop_at_hand
 from runbook_nb.chart.endings import STRAY
 from runbook_nb.chart.scope import Scope
+
+#: Said of a function that was not waited for any longer.
+LEFT_RUNNING: Final = "still running when the run was stopped; its thread was left behind"
 
 
 class ThreadScope(Scope):
@@ -88,6 +91,13 @@ async def in_thread(fn: Callable[..., Any], *args: Any) -> Any:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, value, error)
 
-    threading.Thread(target=work, name="runbook_nb-blocking", daemon=True).start()
-    value = await future
+    # A daemon: one that never comes back keeps no process alive.
+    thread = threading.Thread(target=work, name="runbook_nb-blocking", daemon=True)
+    thread.start()
+    try:
+        value = await future
+    except asyncio.CancelledError:
+        if future.cancelled():  # what the function itself raised comes out as it is
+            raise asyncio.CancelledError(LEFT_RUNNING) from None
+        raise
     return await value if hasattr(value, "__await__") else value

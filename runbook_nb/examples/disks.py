@@ -93,7 +93,7 @@ def disks_tool(rows: Any = None) -> rb.Tool:
         return covered(
             found,
             thing="resource",
-            source="this machine" if rows is None else "the measurements given",
+            source="this machine" if rows is None else "the rows given",
             checked=[f"history {Path(history).name}"] if history else (),
             not_checked=[
                 *left_out,

@@ -62,16 +62,7 @@ def installed_packages(status: str | Path) -> list[dict[str, Any]]:
     LoadError
         The file cannot be read.
     """
-    path = Path(status)
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise LoadError(
-            f"the source is missing: {str(path)!r} cannot be read: {error.strerror}",
-            code="source_missing",
-            where=str(path),
-            fix="run it on Debian, or give the status file of a Debian machine",
-        ) from error
+    text = _read(Path(status), "run it on Debian, or give the status file of a Debian machine")
     found: list[dict[str, Any]] = []
     for fields in _stanzas(text):
         if fields.get("status", "").split()[-1:] != ["installed"]:
@@ -89,6 +80,18 @@ def installed_packages(status: str | Path) -> list[dict[str, Any]]:
             }
         )
     return _told_apart(found)
+
+
+def _read(path: Path, fix: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise LoadError(
+            f"the source is missing: {str(path)!r} cannot be read: {error.strerror}",
+            code="source_missing",
+            where=str(path),
+            fix=fix,
+        ) from error
 
 
 def _stanzas(text: str) -> Iterator[dict[str, str]]:
@@ -129,15 +132,7 @@ def read_support(folder: str | Path, release: str) -> Support:
 
 
 def _entries(path: Path, columns: int) -> Iterator[Entry]:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise LoadError(
-            f"the source is missing: {str(path)!r} cannot be read: {error.strerror}",
-            code="source_missing",
-            where=str(path),
-            fix="apt-get install debian-security-support",
-        ) from error
+    lines = _read(path, "apt-get install debian-security-support").splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -177,16 +172,7 @@ def read_release(path: str | Path = RELEASE) -> str | None:
     LoadError
         The file cannot be read: this is no Debian.
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError as error:
-        raise LoadError(
-            f"the source is missing: {str(path)!r} cannot be read: {error.strerror}",
-            code="source_missing",
-            where=str(path),
-            fix="run it on Debian, or say which release the status file is of",
-        ) from error
+    text = _read(Path(path), "run it on Debian, or say which release the status file is of").strip()
     number = text.partition(".")[0]
     return number if number.isdigit() else None
 
@@ -206,20 +192,10 @@ def release_support(path: str | Path, release: str, day: date) -> tuple[str | No
     LoadError
         The file is not there.
     """
-    path = Path(path)
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(DictReader(file))
-    except OSError as error:
-        raise LoadError(
-            f"the source is missing: {str(path)!r} cannot be read: {error.strerror}",
-            code="source_missing",
-            where=str(path),
-            fix="apt-get install distro-info-data",
-        ) from error
+    rows = DictReader(_read(Path(path), "apt-get install distro-info-data").splitlines())
     row = next((row for row in rows if row.get("version") == release), None)
     if row is None:
-        return None, f"{path.name} has no Debian {release}"
+        return None, f"{Path(path).name} has no Debian {release}"
     return support_on(row, day)
 
 
@@ -321,7 +297,9 @@ def support_rows(
                 row |= {"last_version": end.last_version, "ends": end.ends}
                 if row["version"] and end.last_version and not row["problem"]:
                     row["past_last_version"] = later(row["version"], end.last_version)
-            told = end or limits
-            row["reason"] = told.reason if told else None
+                words = "ended" if row["support_ended"] else "ends"
+                row["reason"] = f"{words} on {end.ends}: {end.reason}".removesuffix(": ")
+            elif limits is not None:
+                row["reason"] = limits.reason
         rows.append(row)
     return rows

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -26,12 +25,12 @@ from runbook_nb.errors import DefinitionError
 from runbook_nb.examples.procedure import (
     SECONDS,
     answer_of,
+    chosen_rows,
     covered,
     given_rows,
     judged_runbook,
     object_schema,
     packaged_rules,
-    table_rows,
 )
 
 __all__ = [
@@ -115,11 +114,10 @@ def sample() -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> sample()[0]["information"]
-    ['integrity loss']
+    >>> sample()[6]["information"]
+    'privacy breach; proprietary breach'
     """
-    with resources.as_file(resources.files(__package__) / "incidents.csv") as path:
-        return incident_rows(table_rows(path, COLUMNS))
+    return chosen_rows(None, None, COLUMNS, incident_rows, "incident")[0]
 
 
 def incident_rows(rows: Any) -> list[dict[str, Any]]:
@@ -133,7 +131,7 @@ def incident_rows(rows: Any) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        The categories, ``information`` as a list (``information_impact`` has it in words), and
+        The categories, several words of ``information`` with semicolons between them, and
         ``problem``. A word that the guide does not
         have is no value: it becomes None, and ``problem`` names it. A column that is not there
         stays away.
@@ -142,7 +140,7 @@ def incident_rows(rows: Any) -> list[dict[str, Any]]:
     --------
     >>> row = incident_rows([{"incident": "a", "functional": "hihg", "information": "None"}])[0]
     >>> row["functional"], row["information"], row["problem"]
-    (None, ['none'], "functional is 'hihg', not one of none, low, medium and high")
+    (None, 'none', "functional is 'hihg', not one of none, low, medium and high")
     """
     return [_incident(row) for row in given_rows(rows)]
 
@@ -162,12 +160,9 @@ def _incident(row: Mapping[str, Any]) -> dict[str, Any]:
         elif len(found) > 1 and (category != "information" or "none" in found):
             problems.append(f"{category} is {listed(found)}, which cannot hold together")
         else:
-            several = category == "information"
-            read[category] = (found if several else found[0]) if found else None
+            read[category] = "; ".join(found) or None
             continue
         read[category] = None
-    if read.get("information"):  # a list is for rules; a reader wants words
-        read["information_impact"] = "; ".join(read["information"])
     return read | {"problem": "; ".join(problems)}
 
 
@@ -209,7 +204,7 @@ def weaknesses(matrix: rb.RuleSet) -> Iterator[rb.Item]:
     for functional, information, recoverability in product(*CATEGORIES.values()):
         facts = {
             "functional": functional,
-            "information": [information],
+            "information": information,
             "recoverability": recoverability,
         }
         word = rb.decide(facts, matrix).branch
@@ -250,12 +245,15 @@ def incidents_tool(rows: Any = None, matrix: rb.RuleSet | None = None) -> rb.Too
         blocking=True,
     )
     def read_incidents(file: str | None = None) -> Any:
-        if rows is not None:
-            found, source = incident_rows(rows), "the incidents given"
-        elif file is not None:
-            found, source = incident_rows(table_rows(file, COLUMNS)), f"file {Path(file).name}"
-        else:
-            found, source = sample(), "an exercise"
+        found, source = chosen_rows(rows, file, COLUMNS, incident_rows, "incident")
+        odd = [row for row in found if row["problem"]]
+        words = [
+            rb.Item(
+                f"{counted(len(odd), 'incident')} with a word that the guide does not have",
+                why=f"the first, {row['incident']}: {row['problem']}",
+            )
+            for row in odd[:1]
+        ]
         missing = rb.Item(
             f"the priority of {counted(len(found), 'incident')}: the matrix is undeclared",
             why="the guide names categories and fixes no combined score; what they add up to is "
@@ -265,7 +263,10 @@ def incidents_tool(rows: Any = None, matrix: rb.RuleSet | None = None) -> rb.Too
             found,
             thing="incident",
             source=source,
-            not_checked=[missing] if matrix is None else [*weaknesses(matrix)],
+            not_checked=[
+                *([missing] if matrix is None else weaknesses(matrix)),
+                *words,
+            ],
             cannot_cover=[
                 rb.Item(
                     "whether an incident was put into the right categories",
@@ -331,7 +332,7 @@ def runbook(
         source=SOURCE,
         rules=undeclared() if declared is None else declared,
         subject="incident",
-        columns=("functional", "information_impact", "recoverability", "problem"),
+        columns=tuple(CATEGORIES),
         rank=("declined",) if declared is None else priorities(declared),
         properties={} if rows is not None else _FILE,
         declared=declared is not None,

@@ -47,13 +47,14 @@ SOURCE: Final = "certificate_terms"
 RANK: Final = ("expired", "critical", "too-long", "warning", "declined", "within-limits")
 
 #: What is shown beside the verdict.
-SHOWN: Final = ("hours_left", "issued", "expires", "lifetime_days", "authority")
+SHOWN: Final = ("hours_left", "lifetime_days", "issued")
 
 _AS_OF: Final[Mapping[str, Any]] = {
     "type": "string",
+    "format": "date-time",
     "title": "Moment",
-    "description": "The moment to judge at, as 2026-11-29 (its first second, UTC) or "
-    "2026-11-29T15:00:00Z; now when left out.",
+    "description": "The moment to judge at, with its zone, as 2026-11-29T15:00:00Z; now when left "
+    "out.",
 }
 
 _BUNDLE: Final[Mapping[str, Any]] = {

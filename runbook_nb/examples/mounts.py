@@ -156,7 +156,7 @@ def measure(point: str) -> Usage:
         told.f_blocks * told.f_frsize,
         told.f_bavail * told.f_frsize,
         told.f_files,
-        told.f_favail,
+        told.f_ffree,
     )
 
 

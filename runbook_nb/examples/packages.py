@@ -50,7 +50,7 @@ RANK: Final = (
 )
 
 #: What is shown beside the verdict.
-SHOWN: Final = ("version", "source", "release_support", "ends", "reason")
+SHOWN: Final = ("version", "source", "reason")
 
 _INPUTS: Final[Mapping[str, Any]] = {"as_of": AS_OF}
 
@@ -103,7 +103,7 @@ def packages_tool(
         not_checked: list[Any] = []
         if rows is not None:
             found = [{"problem": ""} | row for row in given_rows(rows)]
-            source = "the packages given"
+            source = "the rows given"
         else:
             packages = dpkg.installed_packages(status)
             number = dpkg.read_release() if release is None else release

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,12 +26,12 @@ from runbook_nb.errors import DefinitionError
 from runbook_nb.examples.procedure import (
     SECONDS,
     answer_of,
+    chosen_rows,
     covered,
     given_rows,
     judged_runbook,
     object_schema,
     packaged_rules,
-    table_rows,
 )
 
 __all__ = ["finding_rows", "findings_tool", "rules", "run", "runbook", "sample", "toolbox"]
@@ -100,8 +99,7 @@ def sample() -> list[dict[str, Any]]:
     >>> sample()[0]["vulnerability"], len(sample())
     ('CVE-2021-44228', 17)
     """
-    with resources.as_file(resources.files(__package__) / "patches.csv") as path:
-        return finding_rows(table_rows(path, COLUMNS))
+    return chosen_rows(None, None, COLUMNS, finding_rows, "finding")[0]
 
 
 def finding_rows(rows: Any) -> list[dict[str, Any]]:
@@ -165,12 +163,7 @@ def findings_tool(rows: Any = None) -> rb.Tool:
         blocking=True,
     )
     def read_findings(file: str | None = None) -> Any:
-        if rows is not None:
-            found, source = finding_rows(rows), "the findings given"
-        elif file is not None:
-            found, source = finding_rows(table_rows(file, COLUMNS)), f"file {Path(file).name}"
-        else:
-            found, source = sample(), "an exercise"
+        found, source = chosen_rows(rows, file, COLUMNS, finding_rows, "finding")
         return covered(
             found,
             thing="finding",

@@ -9,7 +9,7 @@ and one that does not answer in time ends the run without an answer.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from importlib import resources
 from pathlib import Path
@@ -26,6 +26,9 @@ AS_OF: Final[Mapping[str, Any]] = {
     "format": "date",
     "description": "The date to judge at, as 2026-11-29; today when left out.",
 }
+
+#: Tables of exercises, by what a row is about.
+EXERCISES: Final = {"finding": "patches.csv", "incident": "incidents.csv"}
 
 #: Seconds that a procedure may take, its source included.
 SECONDS: Final = 120.0
@@ -170,6 +173,30 @@ def table_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str |
 def _cell(text: Any) -> str | None:
     words = text.strip() if isinstance(text, str) else ""
     return words or None
+
+
+def chosen_rows(
+    rows: Any,
+    file: str | Path | None,
+    columns: Sequence[str],
+    read: Callable[[Any], list[dict[str, Any]]],
+    thing: str,
+) -> tuple[list[dict[str, Any]], str]:
+    """Read the rows that are given, or those of a file, and name where they come from.
+
+    Without either, those of the exercise that ships are read.
+
+    Examples
+    --------
+    >>> chosen_rows([{"a": 1}], None, ["a"], given_rows, "finding")
+    ([{'a': 1}], 'the rows given')
+    """
+    if rows is not None:
+        return read(rows), "the rows given"
+    if file is not None:
+        return read(table_rows(file, columns)), f"file {Path(file).name}"
+    with resources.as_file(resources.files(__package__) / EXERCISES[thing]) as path:
+        return read(table_rows(path, columns)), "an exercise"
 
 
 def covered(

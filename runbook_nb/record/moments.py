@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict
+from runbook_nb._ids import digest
+from runbook_nb._json import encode_deep, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb._value import frozen
 from runbook_nb.record.log import FanOut
@@ -131,9 +133,27 @@ class Around:
 
 @frozen(kw_only=False)
 class Long:
-    """A list of which only the number of items is told."""
+    """A list of which only the number of items is told.
+
+    ``content`` tells two lists of as many items apart, where they are one before and one after.
+    """
 
     count: int
+    content: str = ""
+
+
+def content_of(value: Any) -> str:
+    """Write a value out whole, to be compared with another; empty where it cannot be written.
+
+    Examples
+    --------
+    >>> content_of([1, "a"]), content_of({"x"})
+    ('[1,"a"]', '["x"]')
+    """
+    try:
+        return encode_deep(to_wire(value))
+    except Exception:  # a list that holds itself, a foreign mapping
+        return ""
 
 
 class Moments:
@@ -393,14 +413,24 @@ class Moment:
             held=tuple(
                 Held(
                     self.redactor.text(key),
-                    self._served(key, before.get(key, MISSING)),
-                    self._served(key, after.get(key, MISSING)),
+                    *self._both(key, before.get(key, MISSING), after.get(key, MISSING)),
                     self._row_of(line.time(key, line.version(key, end))) if key in moved else None,
                 )
                 for key in shown
             ),
             total=len(keys),
         )
+
+    def _both(self, key: str, before: Any, after: Any) -> tuple[Any, Any]:
+        """Serve what a key held before and after, so that equal ones are equal throughout."""
+        one, other = self._served(key, before), self._served(key, after)
+        if before is not after and one.__class__ is Long and one == other:
+            return self._told_apart(key, one, before), self._told_apart(key, other, after)
+        return one, other
+
+    def _told_apart(self, key: str, told: Long, held: Any) -> Long:
+        whole = held.value if held.__class__ is Prefix else held
+        return Long(told.count, digest(content_of(self.redactor.value(key, whole))))
 
     def _times(self, track: Replayed) -> tuple[Level, int, int, str]:
         """Say whose state is looked at, from when and until when, and in words."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from runbook_nb._json import byte_size
 from runbook_nb._text import counted
-from runbook_nb._view import Card, Facts, Flow, Part, Prose, Section, Table
+from runbook_nb._view import Card, Facts, Flow, Part, Plot, Prose, Section, Table
 from runbook_nb.render import blocks, parts, theme
 from runbook_nb.render.cells import words
 from runbook_nb.render.markup import Html, tag, together
@@ -171,7 +171,9 @@ def _part(part: Part, labelled: bool, *, main: bool, pictures: bool) -> Html:
     if isinstance(part, Flow):
         drawing = _drawing(part) if pictures else None
         return blocks.flow(parts.flow_parts(part, drawing, main=main))
-    assert isinstance(part, Prose)  # noqa: S101 - the parts of a view are these four
+    if isinstance(part, Plot):
+        return _plot(part, pictures=pictures)
+    assert isinstance(part, Prose)  # noqa: S101 - the parts of a view are these five
     return blocks.prose(parts.prose_parts(part))
 
 
@@ -184,6 +186,12 @@ def _drawing(flow: Flow) -> Any:
     except ImportError:
         return None
     return draw(flow)
+
+
+def _plot(plot: Plot, *, pictures: bool) -> Html:
+    from runbook_nb.render.plot import draw_plot, plot_parts
+
+    return blocks.flow(plot_parts(plot, draw_plot(plot) if pictures else None))
 
 
 def _embedded(card: Card, *, whole: bool = False) -> tuple[Html, list[str]]:

@@ -162,6 +162,19 @@ class _Ticker:
 _ticker = _Ticker()
 
 
+def shell_of_a_notebook() -> Any:
+    """Give IPython's shell where front ends of a kernel show what it displays; else None.
+
+    Examples
+    --------
+    >>> shell_of_a_notebook() is None
+    True
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return None if getattr(shell, "kernel", None) is None else shell
+
+
 class InCell:
     """The output of the cell that is running."""
 
@@ -173,9 +186,8 @@ class InCell:
     @classmethod
     def of_this_cell(cls) -> InCell | None:
         """Give the cell that runs now; None where none does, as in a widget's callback."""
-        ipython = sys.modules.get("IPython")
-        shell = None if ipython is None else ipython.get_ipython()
-        if shell is None or getattr(shell, "kernel", None) is None:
+        shell = shell_of_a_notebook()
+        if shell is None:
             return None
         parent: Any = getattr(shell, "get_parent", dict)() or {}
         kind = parent.get("header", {}).get("msg_type", "execute_request")

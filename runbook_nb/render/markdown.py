@@ -12,10 +12,10 @@ import re
 from typing import Any, Final
 
 from runbook_nb._text import counted
-from runbook_nb._view import Card, Cell, Data, Facts, Flow, Prose, Run, Section, Table
+from runbook_nb._view import Card, Cell, Data, Facts, Flow, Plot, Prose, Run, Section, Table
 from runbook_nb.render import cells
 from runbook_nb.render.cells import cell_text, dotted, run_text
-from runbook_nb.render.text import COLUMNS, flow_lines
+from runbook_nb.render.text import COLUMNS, flow_lines, plot_lines
 from runbook_nb.settings import settings
 
 # Marks that mean something wherever they stand. An underscore between letters or digits does not,
@@ -81,6 +81,10 @@ def _section(section: Section) -> list[str]:
         elif isinstance(part, Flow):
             lines, caps = flow_lines(part, COLUMNS)
             blocks += [dotted([*head, *caps]), *_flow(part, "\n".join(lines))]
+        elif isinstance(part, Plot):
+            lines, left_out = plot_lines(part, COLUMNS)
+            head += [_plain(cells.words(part.note)), left_out]
+            blocks += [dotted(head), *_outlined(part.summary, "\n".join(lines))]
         elif isinstance(part, Facts):
             blocks += [dotted(head), *_facts(part)]
         else:
@@ -149,10 +153,13 @@ def _facts(facts: Facts) -> list[str]:
 
 
 def _flow(flow: Flow, outline: str) -> list[str]:
-    summary = _plain(cells.words(flow.summary)) if flow.lines else ""
-    ticks = _more_ticks(outline, 3)
     notes = _plain(dotted(map(cells.words, flow.notes)))
-    return [summary, f"{ticks}text\n{outline}\n{ticks}", notes]
+    return [*_outlined(flow.summary if flow.lines else "", outline), notes]
+
+
+def _outlined(summary: str, outline: str) -> list[str]:
+    ticks = _more_ticks(outline, 3)
+    return [_plain(cells.words(summary)), f"{ticks}text\n{outline}\n{ticks}"]
 
 
 def _prose(prose: Prose) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from string import Template
 from typing import Final
@@ -52,18 +53,32 @@ def style_for(root: str, theme: str, *, states: bool = False) -> str:
     >>> style_for("rb-0", "light").count("prefers-color-scheme"), len(style_for("x", "auto")) < 2700
     (0, True)
     """
-    lines, *sheets = map(_sheet, ("flow.css", "flow_paint.css", "flow_states.css")[: 2 + states])
+    sheets = ("flow_paint.css", "flow_states.css")[: 1 + states]
+    return painted(root, theme, ("flow.css",), sheets)
+
+
+def painted(root: str, theme: str, lines: Sequence[str], paints: Sequence[str]) -> str:
+    """Give the stylesheet of a picture: its lines once, its colours for each theme.
+
+    Parameters
+    ----------
+    root, theme : str
+        As of `style_for`.
+    lines, paints : sequence of str
+        Names of files beside the others.
+    """
     light, dark, both = (
-        "".join(sheet.safe_substitute(colours, root=f".{root}") for sheet in sheets)
+        "".join(_sheet(name).safe_substitute(colours, root=f".{root}") for name in paints)
         for colours in (LIGHT, DARK, BOTH)
     )
-    painted = {
+    made = {
         "light": light,
         "dark": dark,
         "auto": f"{light}@media(prefers-color-scheme:dark){{{dark}}}",
         "host": f"{light}@supports (color:light-dark(#000,#fff)){{{both}}}",
     }
-    return lines.safe_substitute(root=f".{root}") + painted.get(theme, painted["auto"])
+    drawn = "".join(_sheet(name).safe_substitute(root=f".{root}") for name in lines)
+    return drawn + made.get(theme, made["auto"])
 
 
 @cache

@@ -472,14 +472,7 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
     branches = any(_is_badge(line.cells[0]) for line in flow.lines if line.cells)
     branches = branches and bool(getattr(drawing, "verdicts", True))
     summary = words(flow.summary)
-    picture = None
-    if drawing is not None and getattr(drawing, "uri", None):
-        picture = {
-            "uri": _data_uri(drawing.uri),
-            "alt": words(drawing.alt) or summary or "what ran",
-            "width": max(int(drawing.width), 1),
-            "height": max(int(drawing.height), 1),
-        }
+    picture = picture_parts(drawing, summary or "what ran")
     return {
         "picture": picture,
         "key": picture is not None and main and branches and not declared,
@@ -492,6 +485,18 @@ def flow_parts(flow: Flow, drawing: Any, *, main: bool) -> dict[str, Any]:
         "open": main,
         "tree": list(grouped(_tree(shown))),
         "notes": [note for note in map(words, flow.notes) if note],
+    }
+
+
+def picture_parts(drawing: Any, otherwise: str) -> dict[str, Any] | None:
+    """Make a picture ready, if there is one, with its sentence or another."""
+    if drawing is None or not getattr(drawing, "uri", None):
+        return None
+    return {
+        "uri": _data_uri(drawing.uri),
+        "alt": words(drawing.alt) or otherwise,
+        "width": max(int(drawing.width), 1),
+        "height": max(int(drawing.height), 1),
     }
 
 

@@ -206,6 +206,17 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
         f"<style>{_style(root, settings.theme, bool(_STATES.search(parts.body)))}</style>"
         f"{parts.body}</svg>"
     )
+    return picture(svg, alt, width, height, note)
+
+
+def picture(svg: str, alt: str, width: int, height: int, note: str = "") -> Drawing:
+    """Make a picture of an SVG, as an address of its own; or say that it is too large.
+
+    Examples
+    --------
+    >>> picture("<svg/>", "nothing", 1, 1).uri
+    'data:image/svg+xml;base64,PHN2Zy8+'
+    """
     size = len(svg.encode("utf-8", "replace"))
     if size > MAX_BYTES:
         kept = "the list tells the same, and .mermaid can be drawn elsewhere"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from runbook_nb._view import Card, Cell, Facts, Flow, Part, Prose, Section, Table
+from runbook_nb._view import Card, Cell, Facts, Flow, Part, Plot, Prose, Section, Table
 from runbook_nb.render import cells
 from runbook_nb.render.cells import cell_text, dotted, fit, packed, pad, width, words, wrap
 from runbook_nb.render.grid import GAP, OUTLINE_GAP, grid
@@ -132,6 +132,10 @@ class _Body:
             self._join_lead(caps, inner)
             self._put(lines, INDENT)
             self.closing += map(words, part.notes)
+        elif isinstance(part, Plot):
+            lines, left_out = plot_lines(part, COLUMNS - INDENT)
+            self._join_lead([words(part.note), left_out], inner)
+            self._put(lines, INDENT)
         else:
             self._put_lead()
             self._put(prose_lines(part, COLUMNS - INDENT), INDENT)
@@ -266,6 +270,17 @@ def _number_columns(rows: list[tuple[Cell, ...]]) -> list[int]:
         if numbers and all(numbers):
             found.append(n)
     return found
+
+
+def plot_lines(plot: Plot, columns: int) -> tuple[list[str], str]:
+    """Set counts over time as rows, the newest last; say how many are left out, if any."""
+    shown = min(len(plot.places), settings.max_text_rows)
+    if not shown:
+        return wrap(words(plot.summary), columns), ""
+    values = [[words(one.word), *map(cells.cell_text, one.values[-shown:])] for one in plot.series]
+    heads = ["run", *map(words, plot.places[-shown:])]
+    laid = grid([heads, *values], columns, right=range(1, shown + 1))
+    return laid.lines, cells.cap(shown, len(plot.places), "runs, the last ones")
 
 
 def label_of(facts: Facts) -> list[str]:

@@ -95,7 +95,21 @@ class _Judged(Renderable, Immutable):
     @property
     def actuals(self) -> tuple[Any, ...]:
         """The value each of the `conditions` was judged on."""
+        if self.hide is None and not self.path.rules.hidden:  # no condition need be made for it
+            return tuple(shown(v) for v in self._values if v.__class__ is not FunctionRecord)
         return tuple(condition.actual for condition in self.conditions)
+
+    def actual_of(self, key: str) -> Any:
+        """Give the value a key was first judged on; `MISSING` where no condition asks for it."""
+        if self.hide is not None or self.path.rules.hidden:
+            return next((c.actual for c in self.conditions if c.key == key), MISSING)
+        for tried in self.path.tried:  # no condition need be made for it
+            when, place = when_of(self.path.rules, tried), tried.start
+            for one, ops in when.items() if isinstance(when, Mapping) else ():
+                if one == key:
+                    return shown(self._values[place])
+                place += len(ops)
+        return MISSING
 
     def conditions_of(self, tried: Tried) -> tuple[Condition, ...]:
         """Give the conditions of one tried rule."""

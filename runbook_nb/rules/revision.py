@@ -84,6 +84,12 @@ class Revision(Sequence[RuleChange], Renderable, Immutable):
         }
         return {**told, "changes": [change.to_dict() for change in self._changes]}
 
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Give it as JSON, for a ticket or another program."""
+        import json
+
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
+
     def view(self) -> Card:
         """Show the rules side by side, and in what they differ."""
         lead: tuple[Section, ...] = ()

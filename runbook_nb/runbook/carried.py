@@ -16,7 +16,7 @@ from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.record.counts import FanOutCounts
-from runbook_nb.record.redact import PLACEHOLDER, Redactor
+from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet, path_for
 from runbook_nb.rules.hiding import HiddenKeys
@@ -57,7 +57,7 @@ def write_dossier(
         "fan_outs": [group.to_dict() for group in dossier.fan_outs],
         "units": dict(dossier.units),
         "ranked": dossier.ranked,
-        "rows": to_wire(list(dossier.rows if cap is None else dossier.rows[:cap])),
+        "rows": to_wire(list(dossier.rows[:cap])),  # a slice is made column by column
         "rows_total": len(dossier.rows),
         "subjects": [
             _written_subject(facts, numbers)
@@ -120,27 +120,35 @@ def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dic
     if facts.reason is not None:
         entry["reason"] = facts.reason
     decision = facts.decision
-    values = _written_values(decision) if isinstance(decision, Decision) else None
-    judged: Any = decision.path.rules if isinstance(decision, Decision) else None
-    if isinstance(decision, Decision) and values is not None and judged in numbers:
-        entry["decision"] = {
-            "rules": numbers[judged],
-            "codes": list(decision.path.codes),
-            "values": values,
-        }
-    elif decision is not None:
+    if isinstance(decision, Decision):
+        number = numbers.get(decision.path.rules)
+        values = None if number is None else _written_values(decision)
+        if values is not None:
+            codes = list(decision.path.codes)
+            entry["decision"] = {"rules": number, "codes": codes, "values": values}
+            return entry
+    if decision is not None:
         entry["told"] = ToldDecision.of(decision).to_dict()
     return entry
+
+
+#: Classes whose values are written as they stand; of whole numbers only those that are not huge.
+_AS_THEY_STAND: Final = frozenset({bool, type(None)})
+_HUGE: Final = 2**63
 
 
 def _written_values(decision: Decision) -> list[Any] | None:
     """Write the compared values; None when one of them would not come back as it was."""
     values: list[Any] = []
     report = WireReport()
-    for condition in decision.conditions:
-        actual = condition.actual
-        if condition.redacted:
-            values.append(PLACEHOLDER)
+    for actual in decision.actuals:  # what is hidden has its placeholder there
+        cls = actual.__class__
+        if (
+            cls in _AS_THEY_STAND
+            or (cls is int and -_HUGE < actual < _HUGE)
+            or (cls is str and actual.isascii())
+        ):
+            values.append(actual)
         elif actual is MISSING:
             values.append({"$missing": True})
         elif isinstance(actual, float) and isnan(actual):

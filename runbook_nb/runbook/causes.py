@@ -8,6 +8,7 @@ changed facts are one when judging them by the old rules gives another verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from runbook_nb._frozen import Immutable
@@ -16,6 +17,7 @@ from runbook_nb._value import frozen
 from runbook_nb.errors import RuleError
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.changes import RuleChange
+from runbook_nb.rules.columns import Numbers
 from runbook_nb.rules.known import Again, judge_again
 from runbook_nb.rules.undoing import with_applied, with_undone
 from runbook_nb.runbook.sides import Side, Standing
@@ -67,6 +69,7 @@ class Causes:
         self.rules_known = bool(changes)
         self._changes = tuple(changes)
         self._known: dict[Any, Cause] = {}
+        self._by_ways: dict[tuple[int, ...], Cause] = {}
         self._judgings: dict[tuple[RuleSet, bool], Again] = {}
         self._trials: dict[tuple[str, int, bool], Again | None] = {}
 
@@ -91,6 +94,34 @@ class Causes:
         old, new = self.before.standing(row), self.after.standing(other)
         if self.by_pair:
             return self.of_pair(old, new)
+        # Whatever went the same ways in all trials has the same cause.
+        later, earlier = self._trial_numbers
+        ways = (
+            self.before.numbers[row],
+            self.after.numbers[other],
+            *[numbers[other] for numbers in later],
+            *[numbers[row] for numbers in earlier],
+        )
+        cause = self._by_ways.get(ways)
+        if cause is None:
+            cause = self._by_ways[ways] = self._of_trials(row, other)
+        return cause
+
+    @cached_property
+    def _trial_numbers(self) -> tuple[list[Numbers], list[Numbers]]:
+        """Give the ways all subjects went in each trial: of the later side, of the earlier one."""
+        numbers = range(len(self.differing))
+        later = [self._trial("undone", number) for number in numbers]
+        if not self.same_facts:
+            later.append(self._trial("old", 0))
+        earlier = [self._trial("applied", number, later=False) for number in numbers]
+        return (
+            [again.numbers for again in later if again is not None],
+            [again.numbers for again in earlier if again is not None],
+        )
+
+    def _of_trials(self, row: int, other: int) -> Cause:
+        old, new = self.before.standing(row), self.after.standing(other)
         values = not self.same_facts and self._verdict("old", 0, other)
         by_values = bool(values) and values != old.branch
         named = tuple(
@@ -118,12 +149,14 @@ class Causes:
 
     def _verdict(self, trial: str, number: int, row: int, *, later: bool = True) -> str | None:
         """Give the verdict of a subject of one side under other rules; None where not known."""
-        later = later or self.same_facts
-        asked = (trial, number, later)
+        again = self._trial(trial, number, later=later)
+        return None if again is None else again.ways[again.numbers[row]].branch
+
+    def _trial(self, trial: str, number: int, *, later: bool = True) -> Again | None:
+        asked = (trial, number, later or self.same_facts)
         if asked not in self._trials:
             self._trials[asked] = self._judged(*asked)
-        again = self._trials[asked]
-        return None if again is None else again.ways[again.numbers[row]].branch
+        return self._trials[asked]
 
     def _judged(self, trial: str, number: int, later: bool) -> Again | None:
         """Judge all facts of a side by the old rules, or with one change undone or applied."""
@@ -201,6 +234,4 @@ def _judged_all(side: Side, rules: RuleSet) -> bool:
 
 
 def _compared(decision: Any, key: str) -> Any:
-    if not isinstance(decision, Decision):
-        return MISSING
-    return next((c.actual for c in decision.conditions if c.key == key), MISSING)
+    return decision.actual_of(key) if isinstance(decision, Decision) else MISSING

@@ -66,8 +66,12 @@ class Flip(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the flip as JSON values."""
-        found = {name: to_wire(value) for name, value in self._asdict().items()}
-        return {name: v for name, v in found.items() if name not in ("row", "row_after")}
+        told = zip(self._fields, self, strict=True)
+        return {
+            name: v if v.__class__ is str and v.isascii() else to_wire(v)
+            for name, v in told
+            if name not in ("row", "row_after")
+        }
 
 
 class FlipGroup(NamedTuple):
@@ -132,6 +136,7 @@ class Comparison(Renderable, Immutable):
     def __init__(self, before: Side, after: Side) -> None:
         self.before = before
         self.after = after
+        self._deciding: dict[int, dict[Standing, str]] = {}
         self._causes = Causes(before, after, self.rule_changes, same_facts=self.same_facts)
 
     # -- who is compared with whom -------------------------------------------------------------
@@ -147,6 +152,8 @@ class Comparison(Renderable, Immutable):
         if self.same_facts:
             return None
         mine, found = self._named
+        if mine == found and None not in mine:
+            return None
         theirs = {key: place for place, key in enumerate(found) if key is not None}
         shared = [(place, theirs[key]) for place, key in enumerate(mine) if key in theirs]
         return [one for one, _ in shared], [other for _, other in shared]
@@ -339,12 +346,18 @@ class Comparison(Renderable, Immutable):
             key=cause.key,
             actual=self._causes.actual(one, None, cause.key),
             actual_after=self._causes.actual(None, other, cause.key),
-            decided_before=self.before.decided_by(old),
-            decided_after=self.after.decided_by(new),
+            decided_before=self._decided_by(self.before, old),
+            decided_after=self._decided_by(self.after, new),
             cause=cause.words,
             row=one,
             row_after=other,
         )
+
+    def _decided_by(self, side: Side, standing: Standing) -> str:
+        known = self._deciding.setdefault(id(side), {})
+        if standing not in known:
+            known[standing] = side.decided_by(standing)
+        return known[standing]
 
     # -- forms ---------------------------------------------------------------------------------
 
@@ -420,15 +433,21 @@ def _keys(subjects: Sequence[Any]) -> list[Any]:
 
     A hidden name names nobody: there None is given.
     """
+    names = list(subjects)
+    if set(map(type, names)) == {str} and len(set(names)) == len(names):
+        said = "\n".join(names)
+        if said.isascii() and REDACTED not in said:
+            return names
     times: Counter[Any] = Counter()
     found: list[Any] = []
-    for name in subjects:
+    for name in names:
         key = name_key(name)
         if isinstance(key, str) and REDACTED in key:  # also a part of it, or a value inside it
             found.append(None)
             continue
         times[key] += 1
-        found.append((key, times[key]))
+        first = times[key] == 1 and key is not None
+        found.append(key if first else (key, times[key]))
     return found
 
 

@@ -201,8 +201,7 @@ class Dossier:
         telling: Sequence[str] = (),
         version_note: str = "",
     ) -> None:
-        self.telling = tuple(telling)
-        self.version_note = version_note
+        self.telling, self.version_note = tuple(telling), version_note
         self.procedure, self.structure, self.decider = procedure, structure, decider
         self.sources = tuple(sources)
         self.fan_outs = tuple(fan_outs)

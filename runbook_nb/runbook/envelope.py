@@ -413,6 +413,14 @@ class Envelope(Renderable, FrozenDict):
         written: Path = through("report", self, path)
         return written
 
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write the verdict rows, with what decided each, as CSV for a spreadsheet.
+
+        A text that a spreadsheet would take for a formula is written behind an apostrophe.
+        """
+        written: Path = through("sheet", self, path)
+        return written
+
     def to_notebook(self, path: str | PathLike[str]) -> Path:
         """Write the answer as a notebook that reads without a kernel, and with one out of itself.
 

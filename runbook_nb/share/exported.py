@@ -38,11 +38,13 @@ def exported_card(envelope: Envelope) -> Card:
     """Give the card of an envelope as files show it."""
     card, hidden = envelope.view(), redactor_of(envelope)
 
-    def payload(most: int | None) -> Mapping[str, Any]:
-        made: Mapping[str, Any] = scrubbed_texts(exported_payload(envelope), hidden)
-        return made
+    return rechecked(replace(card, payload=lambda most: exported_form(envelope)), hidden)
 
-    return rechecked(replace(card, payload=payload), hidden)
+
+def exported_form(envelope: Envelope) -> Mapping[str, Any]:
+    """Give the machine-readable form of an envelope as whatever is kept of it carries it."""
+    made: Mapping[str, Any] = scrubbed_texts(exported_payload(envelope), redactor_of(envelope))
+    return made
 
 
 def redactor_of(envelope: Envelope) -> Redactor:

@@ -84,6 +84,42 @@ def read_envelope(
     return _chosen(path, found_in(path), which, artifacts)
 
 
+def read_answers(
+    path: str | os.PathLike[str], *, artifacts: Any = None
+) -> list[Envelope | LoadError]:
+    """Read every answer a file carries; in place of one that cannot be read stands the reason.
+
+    Parameters
+    ----------
+    path : path
+        ``….ipynb``, ``….html`` or ``….json``.
+    artifacts : Toolbox or BoundArtifacts, optional
+        Where their tickets are redeemed.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or is none of these.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from runbook_nb import Default, Rule, RuleSet, triage
+    >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], Default("fresh"))
+    >>> envelope = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    >>> with TemporaryDirectory() as folder:
+    ...     read_answers(envelope.to_html(f"{folder}/answer.html")) == [envelope]
+    True
+    """
+    read: list[Envelope | LoadError] = []
+    for one in _answers_of(found_in(path)):
+        try:
+            read.append(_envelope(Path(path), one, artifacts))
+        except LoadError as error:
+            read.append(error)
+    return read
+
+
 def read_notebook(
     path: str | os.PathLike[str], *, which: int | None = None, artifacts: Any = None
 ) -> Envelope:
@@ -178,9 +214,7 @@ def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Foun
 
 
 def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -> Envelope:
-    if len(found) == 1 and found[0].carrier == "file":
-        return _envelope(path, found[0], artifacts)
-    answers = _distinct([one for one in _fullest(found) if one.is_answer])
+    answers = _answers_of(found)
     if not answers:
         raise LoadError(
             f"{show(path.name)} carries no answer",
@@ -207,14 +241,13 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             where=str(path),
             fix="they are numbered from 0",
         ) from None
-    if one.payload is None:
-        raise LoadError(
-            f"the answer in {one.place} of {show(path.name)} is damaged, or of a form this "
-            "version does not know",
-            code="damaged",
-            where=str(path),
-        )
     return _envelope(path, one, artifacts)
+
+
+def _answers_of(found: list[Found]) -> list[Found]:
+    if len(found) == 1 and found[0].carrier == "file":
+        return found
+    return _distinct([one for one in _fullest(found) if one.is_answer])
 
 
 def _fullest(found: list[Found]) -> list[Found]:
@@ -291,7 +324,15 @@ def _refuse(name: str) -> NoReturn:
 
 def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
     """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
-    place, payload = found.place, found.payload
+    place = found.place
+    payload: Any = found.payload  # a file may hold any JSON at all
+    if payload is None:
+        raise LoadError(
+            f"the answer in {place} of {show(path.name)} is damaged, or of a form this version "
+            "does not know",
+            code="damaged",
+            where=str(path),
+        )
     wire: Any = payload
     if isinstance(payload, Mapping) and "format" in payload:
         if payload["format"] != PAYLOAD_FORMAT:

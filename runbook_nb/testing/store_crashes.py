@@ -7,8 +7,8 @@ for.
 
 from __future__ import annotations
 
+import hashlib
 import os
-import random
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -24,9 +24,9 @@ from runbook_nb.testing.stores import Broken, Claim, Trial, Unchecked, expect, s
 _KEPT: Final = 120
 #: Verbs after which a writer that nobody killed stops by itself.
 _MOST: Final = 400
-#: Acknowledgements that are waited for at most, and milliseconds after the last of them.
+#: Acknowledgements that are waited for at most, and microseconds after the last of them.
 _HEARD: Final = 7
-_LATER: Final = 3.0
+_LATER: Final = 3_000
 #: Rounds from one look at everything that is stored to the next.
 _AUDITED: Final = 10
 #: Seconds without a word after which a process is taken for stuck.
@@ -36,14 +36,14 @@ _STUCK: Final = 60.0
 def _killed(trial: Trial) -> None:
     """Kill writers at moments that the seed decides, and look for all they acknowledged."""
     store = _durable(trial)
-    dice = random.Random(trial.seed)  # noqa: S311
+    dice = _Dice(trial.seed)
     held: dict[str, str] = {}
     for number in range(trial.rounds):
         done = _Heard()
         with _forked(lambda tell, n=number: _write(trial, store, n, tell)) as (child, words):  # type: ignore[misc]
-            for _ in range(dice.randrange(_HEARD + 1)):
+            for _ in range(dice.below(_HEARD + 1)):
                 done.hear(next(words, ""))
-            _wait(dice.uniform(0, _LATER))
+            _wait(dice.below(_LATER))
             os.kill(child, signal.SIGKILL)
             for word in words:
                 done.hear(word)
@@ -87,9 +87,9 @@ class _Heard:
 def _write(trial: Trial, store: ArtifactStore, number: int, tell: Callable[[str], None]) -> None:
     """File and delete, telling each step, until the end."""
     mine = run_sync(lambda: trial.reopened(store))
-    dice = random.Random(number)  # noqa: S311
+    dice = _Dice(f"writer {number}")
     for n in range(_MOST):
-        text = f"{number}/{n}/{dice.randrange(1, 4000)}"
+        text = f"{number}/{n}/{1 + dice.below(4000)}"
         ref = mine.put_sync(HERE, note(_grown(text))).meta.ref
         tell(f"put {ref} {text}")
         if n % 4 == 3:
@@ -259,10 +259,22 @@ def _lines(reading: int) -> Iterator[str]:
             yield line.decode()
 
 
-def _wait(milliseconds: float) -> None:
+def _wait(microseconds: int) -> None:
     from time import sleep
 
-    sleep(milliseconds / 1000)
+    sleep(microseconds / 1_000_000)
+
+
+class _Dice:
+    """Throws the same numbers for the same seed, on every Python."""
+
+    def __init__(self, seed: object) -> None:
+        self._seed, self._thrown = seed, 0
+
+    def below(self, most: int) -> int:
+        self._thrown += 1
+        told = hashlib.sha256(f"{self._seed}/{self._thrown}".encode()).digest()
+        return int.from_bytes(told[:8], "big") % most
 
 
 def _all(store: ArtifactStore) -> list[Ticket]:

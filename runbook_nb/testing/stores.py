@@ -208,9 +208,10 @@ def check_store(
     >>> report.ok, [claim.because for claim in report.claims if claim.name == "killed"]
     (True, ['no durable= was given'])
     """
-    from runbook_nb.testing import store_claims, store_crashes
+    from runbook_nb.testing import store_claims, store_crashes, store_limits
 
-    known = {claim.name: claim for claim in (*store_claims.CLAIMS, *store_crashes.CLAIMS)}
+    every = (*store_claims.CLAIMS, *store_limits.CLAIMS, *store_crashes.CLAIMS)
+    known = {claim.name: claim for claim in every}
     for name in only or ():
         if name not in known:
             raise DefinitionError(
@@ -345,6 +346,20 @@ class Claim:
             await self._trial(trial)
         finally:
             await trial.closed()
+
+
+def adding_to(
+    claims: list[Claim],
+) -> Callable[[str, str], Callable[[Callable[[Trial], Awaitable[None]]], None]]:
+    """Give what adds claims to a list: ``@claim(name, law)`` over the trial."""
+
+    def claim(name: str, law: str) -> Callable[[Callable[[Trial], Awaitable[None]]], None]:
+        def add(trial: Callable[[Trial], Awaitable[None]]) -> None:
+            claims.append(Claim(name, law, trial))
+
+        return add
+
+    return claim
 
 
 def expect(found: Any, expected: Any, what: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final, overload
 from runbook_nb._arguments import unchecked_keywords
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict, freeze
-from runbook_nb._sync import asks_for_loop, is_awaitable, loop_at_hand, loop_for, run_sync
+from runbook_nb._sync import asks_for_loop, is_awaitable, loop_for, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
@@ -201,12 +201,12 @@ class Tool(Renderable):
         given = as_arguments(args, self.name)
         context = ToolContext() if ctx is None else ctx
         if self.blocking:
-            await loop_at_hand()
-            import asyncio
+            # Not the loop's own pool: it is waited for, and a body that hangs would hold up the end
+            # of a run that has reached its limit.
+            from runbook_nb.chart.threads import in_thread
 
-            result = await asyncio.to_thread(self.body, given, context)
-        else:
-            result = self.body(given, context)
+            return await in_thread(self.body, given, context)
+        result = self.body(given, context)
         if not is_awaitable(result):
             return result
         await loop_for(result)

@@ -12,6 +12,12 @@ How to write one:
    on request: the script calls ``await ask("rows", {from: 0})`` and the method marked
    ``@asked("rows")`` gives a mapping of JSON values. What it raises is shown in the widget.
 4. A method that observes a trait is marked ``@guarded``; what it raises is shown likewise.
+5. Where what it shows is changed by hand, the script calls ``settle()``, and the static view in
+   the cell is drawn anew.
+
+A cell whose value is a widget gets two outputs: the static view, and the widget, which takes the
+place of the first as long as its kernel is there. One output with both would not do: front ends
+that find no widget in a file they trust say so and show nothing else of that output.
 
 State is made of content alone, so that the same object gives the same state; the only thing left
 to chance is the model's own identifier. Under ``settings.static`` a widget opens no channel and
@@ -27,12 +33,15 @@ from typing import Any, ClassVar, Final, TypeVar
 import anywidget
 import traitlets
 
+from runbook_nb._ids import content_id
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError, RunbookError
 from runbook_nb.render import theme
-from runbook_nb.render.bundle import TEXT, bundle_of, failure
+from runbook_nb.render.bundle import HTML, TEXT, bundle_of, failure
 from runbook_nb.render.cells import wrap
+from runbook_nb.render.live import shell_of_a_notebook
+from runbook_nb.render.markup import Html, tag
 from runbook_nb.render.text import COLUMNS
 from runbook_nb.settings import settings
 from runbook_nb.widgets import static
@@ -144,8 +153,10 @@ class Widget(anywidget.AnyWidget):
     sheets: ClassVar[tuple[str, ...]] = ()
 
     fault = traitlets.Dict().tag(sync=True)
+    #: By what the script knows the static view in the output before it; empty where there is none.
+    _mark = traitlets.Unicode().tag(sync=True)
 
-    _answering: ClassVar[Mapping[str, str]] = {}
+    _answering: ClassVar[Mapping[str, str]] = {"settle": "_settle"}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_esm" not in vars(cls):  # as it is in the class each instance is given for its traits
@@ -210,6 +221,32 @@ class Widget(anywidget.AnyWidget):
             return data, metadata
         return {WIDGET: made[WIDGET], **data}, metadata
 
+    def _ipython_display_(self) -> None:
+        """Show the static view as an output of its own, then the widget.
+
+        Where there is no widget, or no notebook to show it in, IPython is sent on to the bundle.
+        """
+        data, _ = self._repr_mimebundle_()
+        if WIDGET not in data or HTML not in data or shell_of_a_notebook() is None:
+            raise NotImplementedError
+        # Of content, and the same for each time it is shown: what was shown first stays findable.
+        self._mark = self._mark or f"rb-{content_id(data[HTML])}"
+        self._show_still(data)
+        said = f"{type(self).__name__}, live while its kernel runs: run the cell to use it"
+        _publish({WIDGET: data[WIDGET], TEXT: said})
+
+    def _show_still(self, data: Mapping[str, Any], *, update: bool = False) -> None:
+        marked = str(tag("div", Html(data[HTML]), class_=self._mark))
+        place = f"{self._mark}-{self.model_id}"
+        _publish({HTML: marked, TEXT: data[TEXT]}, display_id=place, update=update)
+
+    def _settle(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Draw the static view anew, so that what is saved is what was seen."""
+        data, _ = self._repr_mimebundle_(include=(HTML, TEXT))
+        if self._mark and HTML in data:
+            self._show_still(data, update=True)
+        return {}
+
     def __str__(self) -> str:
         try:
             return "\n".join(wrap(self.line(), COLUMNS))
@@ -251,6 +288,13 @@ class Widget(anywidget.AnyWidget):
 
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
         self.send(self.answer(content))
+
+
+def _publish(data: dict[str, Any], **how: Any) -> None:
+    from IPython import display
+
+    show: Any = display.display
+    show(data, raw=True, **how)
 
 
 class _Shown:

@@ -14,8 +14,9 @@ from typing import Any, Final
 from runbook_nb._text import nearest, visible
 from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError, RuleError
-from runbook_nb.rules import Default, Rule, RuleSet
+from runbook_nb.rules import Default, Rule, RuleSet, Unreadable
 from runbook_nb.rules.keeping import check_version, next_version, versioned
+from runbook_nb.rules.model import DECLINED, OnUnreadable
 from runbook_nb.rules.operators import PRESENCE
 
 #: The version a draft is judged under.
@@ -107,6 +108,8 @@ class Draft:
         """Begin anew."""
         self.rules = [DraftRule(n, r, r, None, n) for n, r in enumerate(self.base.rules)]
         self.default = self.base.default
+        self.unreadable = self.base.unreadable
+        self.outside = self.base.outside
         self._next = len(self.rules)
 
     # -- what it comes to ------------------------------------------------------------------------
@@ -133,8 +136,10 @@ class Draft:
     @property
     def is_changed(self) -> bool:
         """Whether anything differs from what it began with."""
+        base = self.base
         typed = [each.rule for each in self.rules]
-        return typed != list(self.base.rules) or self.default != self.base.default
+        around = (self.default, self.unreadable, self.outside)
+        return typed != list(base.rules) or around != (base.default, base.unreadable, base.outside)
 
     @property
     def next_version(self) -> str:
@@ -193,9 +198,9 @@ class Draft:
     def _made(self, version: str, rules: Sequence[Rule]) -> RuleSet:
         base = self.base
         if base.is_bare or not rules:
-            return RuleSet.bare(rules, self.default, base.unreadable)
+            return RuleSet.bare(rules, self.default, self.unreadable)
         return RuleSet.drafted(
-            base.name, version, rules, self.default, base.unreadable, base.outside
+            base.name, version, rules, self.default, self.unreadable, self.outside
         )
 
     # -- changing it -----------------------------------------------------------------------------
@@ -248,8 +253,65 @@ class Draft:
         said = label if label is not None else old.label if old is not None else None
         made = Default(word, label=said or None)
         # Refused as a rule set would, before anything changes.
-        RuleSet.bare([each.good for each in self.rules if each.good], made, self.base.unreadable)
+        self._check_around(made, self.unreadable)
         self.default = made
+
+    def set_unreadable(self, branch: str | None = None, label: str | None = None) -> None:
+        """Change what an unreadable value does: a branch, or ``skip``; or its sentence."""
+        old = self.unreadable
+        if branch == "raise" and old != "raise":
+            raise DefinitionError(
+                "a lab cannot judge with rules that raise",
+                where="unreadable",
+                fix="give a branch, or skip, and change it where the rules are declared",
+            )
+        made: OnUnreadable
+        if branch == "skip" or (branch is None and old == "skip"):
+            made = "skip"
+        elif old == "raise" and branch in (None, "raise"):
+            made = "raise"
+        else:
+            before = old if isinstance(old, Unreadable) else DECLINED
+            word = before.branch if branch is None else branch
+            made = Unreadable(word, (before.label if label is None else label) or None)
+        self._check_around(self.default, made)
+        self.unreadable = made
+
+    def set_outside(self, number: int, **changes: Any) -> None:
+        """Change what lies outside the rules: ``what``, ``why``, or ``where`` by key and operator.
+
+        Parameters
+        ----------
+        number : int
+            Which ground, from 1.
+        **changes
+            ``what`` and ``why`` are texts; ``where`` is a key, an operator and the new limit.
+        """
+        if type(number) is not int or not 1 <= number <= len(self.outside):
+            raise DefinitionError(
+                f"there is no ground {number!r}: {len(self.outside)} lie outside", where="outside"
+            )
+        old = self.outside[number - 1]
+        if "where" in changes:
+            key, op, limit = changes["where"]
+            where = {one: dict(ops) for one, ops in old.where.items()}
+            if op not in where.get(key, {}):
+                raise DefinitionError(
+                    f"ground {number} has no condition on {visible(f'{key} {op}')!r}",
+                    where="outside",
+                )
+            wrong = self._check_limit(key, op, limit, where[key])
+            if wrong is not None:
+                raise DefinitionError(wrong.what, where="outside")
+            where[key][op] = limit
+            changes = {**changes, "where": where}
+        made = [replace(old, **changes) if one is old else one for one in self.outside]
+        base = self.base
+        checked = RuleSet.drafted(base.name, DRAFT, base.rules, base.default, outside=made)
+        self.outside = checked.outside
+
+    def _check_around(self, default: Default | None, unreadable: OnUnreadable) -> None:
+        RuleSet.bare([each.good for each in self.rules if each.good], default, unreadable)
 
     def add(self, when: Mapping[str, Any], then: str, label: str | None = None) -> int:
         """Add a rule behind the others; give its number.

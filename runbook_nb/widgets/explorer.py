@@ -13,11 +13,10 @@ from typing import Any, ClassVar, Final
 
 import traitlets
 
-from runbook_nb._json import encode_deep, to_wire
 from runbook_nb._text import MISSING, clip, counted, show, visible
 from runbook_nb._view import Badge, Card, Cell, Data, Role, Table
 from runbook_nb.errors import DefinitionError
-from runbook_nb.record.moments import MAX_KEYS, Around, Held, Long
+from runbook_nb.record.moments import MAX_KEYS, Around, Held, Long, content_of
 from runbook_nb.record.projection import WalkRow
 from runbook_nb.render.cells import cell_text
 from runbook_nb.render.inline import Inline, draw_inline
@@ -398,11 +397,18 @@ def _held(held: Held) -> list[Any]:
         change = ["added", f"at row {held.step}"]
     elif held.after is MISSING:
         change = ["removed", f"at row {held.step}"]
-    elif _value(held.before) == _value(held.after):
+    elif _is_same(held.before, held.after):
         change = ["written again", f"at row {held.step}"]
     else:
         change = ["changed", f"at row {held.step}"]
     return [visible(held.key), _value(held.before), _value(held.after), change]
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Say whether a key was written what it held: the whole of it, however much is shown."""
+    if isinstance(before, Long) or isinstance(after, Long):
+        return bool(before == after)
+    return _value(before) == _value(after) and content_of(before) == content_of(after)
 
 
 def _value(value: Any) -> list[list[str]]:
@@ -424,10 +430,7 @@ def _content(value: Any) -> str:
     """Write what is in a mapping or a list."""
     if isinstance(value, str) or not isinstance(value, Mapping | list | tuple):
         return ""
-    try:
-        return clip(visible(encode_deep(to_wire(value))), MAX_VALUE)
-    except Exception:  # what cannot be written is not looked into
-        return ""
+    return clip(visible(content_of(value)), MAX_VALUE)
 
 
 __all__ = ["Explorer", "explore"]

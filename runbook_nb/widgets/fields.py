@@ -27,6 +27,12 @@ Raw = str | bool
 
 #: Characters of a choice that are shown.
 MAX_CHOICE: Final = 80
+#: Of more values than this nobody looks for his own in a list: they are typed.
+MOST_CHOICES: Final = 1000
+#: What the choices of all fields may take of a form's state, in bytes.
+CHOICES_ROOM: Final = 96 * 1024
+#: So many values are named where they are typed.
+NAMED_CHOICES: Final = 3
 #: What a choice holds while nothing is chosen.
 NOTHING: Final = ""
 
@@ -186,20 +192,27 @@ def fields_of(schema: Mapping[str, Any], hidden: Iterable[str] = ()) -> tuple[Fi
     """
     needed = set(schema.get("required", ()))
     secret = set(hidden)
-    return tuple(
-        _field(
+    found, room = [], CHOICES_ROOM
+    for name, sub in schema.get("properties", {}).items():
+        field = _field(
             schema,
             name,
             sub,
             required=name in needed,
             secret=name in secret or holds_secret(schema, sub),
+            room=room,
         )
-        for name, sub in schema.get("properties", {}).items()
-    )
+        room -= _size(field.choices)
+        found.append(field)
+    return tuple(found)
+
+
+def _size(choices: Sequence[tuple[str, Any]]) -> int:
+    return len(json.dumps([label for label, _ in choices])) if choices else 0
 
 
 def _field(
-    root: Mapping[str, Any], name: str, schema: Any, *, required: bool, secret: bool
+    root: Mapping[str, Any], name: str, schema: Any, *, required: bool, secret: bool, room: int
 ) -> Field:
     outer = resolved(root, schema)
     inner, nullable = _without_null(root, outer)
@@ -211,8 +224,15 @@ def _field(
     if kind == "switch" and default is MISSING and not required:
         kind, choices = "choice", (("yes", True), ("no", False))
     given = bool(choices) or kind == "switch"
+    texts = kind == "json" and not given and _takes_text(inner)
     if secret:
+        texts = typed == "json" and not given and _takes_text(inner)
         kind, choices, default = "secret", (), MISSING
+    elif len(choices) > MOST_CHOICES or _size(choices) > room:
+        named = ", ".join(label for label, _ in choices[:NAMED_CHOICES])
+        hint = f"one of {len(choices)}: {named}, …"
+        texts = any(isinstance(value, str) for _, value in choices)
+        kind, choices = typed, ()
     title = outer.get("title") or inner.get("title")
     return Field(
         name=name,
@@ -224,7 +244,7 @@ def _field(
         default=default,
         choices=choices,
         empty=None if nullable and required else MISSING,
-        texts=(typed if secret else kind) == "json" and not given and _takes_text(inner),
+        texts=texts,
         typed=typed if secret else "text",
     )
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Coroutine, Mapping
 from contextvars import copy_context
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import ipywidgets
 import traitlets
 
-from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
-from runbook_nb._text import MISSING, clip, counted, visible
-from runbook_nb._view import Badge, Card, Column, Data, Prose, Section, Table
+from runbook_nb._text import clip, visible
+from runbook_nb._view import Card
 from runbook_nb.chart.progress import Look, Progress, observing
 from runbook_nb.errors import DefinitionError, Paused, RunCancelled, ToolRefused
 from runbook_nb.record.redact import Redactor
@@ -29,28 +28,8 @@ from runbook_nb.tools.tool import Tool
 from runbook_nb.tools.toolbox import Toolbox
 from runbook_nb.widgets.base import WIDGET, Widget, asked, fault_of, guarded
 from runbook_nb.widgets.fields import Entries, Raw
+from runbook_nb.widgets.formcard import MAX_VALUE, form_card, form_line
 from runbook_nb.widgets.formtold import bundle_for, told_of
-
-#: What a secret that was given is shown as.
-GIVEN: Final = "given, not shown"
-NOT_GIVEN: Final = "not given"
-#: Said of what was made of values that have changed since.
-EARLIER: Final = "of earlier values"
-#: So many problems stand in the line of plain text.
-NAMED_FAULTS: Final = 3
-#: Characters of a value that the static view shows.
-MAX_VALUE: Final = 200
-
-_WORDS: Final = {
-    "ready": "ready",
-    "running": "running",
-    "stopping": "stopping",
-    "finished": "finished",
-    "failed": "failed",
-    "stopped": "stopped",
-    "refused": "refused",
-    "paused": "waiting for an answer",
-}
 
 
 class RunForm(Widget):
@@ -369,80 +348,11 @@ class RunForm(Widget):
 
     def view(self) -> Card:
         """Show the fields, how the last run ended, and its answer."""
-        faults = dict(self.faults)
-        rows = tuple(
-            (
-                Data(value=field.name),
-                self._shown(field.name),
-                "yes" if field.required else "",
-                faults.get(field.name) or field.description or field.hint,
-            )
-            for field in self._fields.fields
-        )
-        table = Table(
-            columns=(
-                Column(head="field"),
-                Column(head="value"),
-                Column(head="required", in_text="labelled"),
-                Column(head="about"),
-            ),
-            rows=rows,
-            total=len(rows),
-            empty="it takes no input",
-        )
-        sections = [Section(label="Fields", parts=(table,))]
-        if self.outcome.get("what"):
-            sections.append(Section(label="", parts=(Prose(text=self._said(), tone="warning"),)))
-        shown = self.result if self.result is not None else self.incomplete
-        said, answer = self._counted(faults), Card(kind="", name="")
-        if isinstance(shown, Renderable):
-            answer = shown.view()
-            sections.extend(answer.sections)
-        return Card(
-            kind="RunForm",
-            name=self._name,
-            state=_WORDS[self.status],
-            headline=said,
-            badges=answer.badges,
-            heading=answer.heading or said,
-            sections=tuple(sections),
-        )
-
-    def _shown(self, name: str) -> Data | str:
-        if name in self._fields.secret:
-            return GIVEN if name in self._secrets else NOT_GIVEN
-        field = self._fields.by_name[name]
-        try:
-            value = field.read(self.entries[name])
-        except ValueError:
-            value = self.entries[name]
-        return NOT_GIVEN if value is MISSING else Data(value=value)
-
-    def _counted(self, faults: Mapping[str, str]) -> str:
-        said = counted(len(self._fields.fields), "field")
-        return f"{said}, {counted(len(faults), 'problem')}" if faults else said
-
-    def _said(self) -> tuple[Any, ...]:
-        stage = self.outcome.get("stage")
-        where: tuple[Any, ...] = ("at", Data(value=stage, tone="strong"), ":") if stage else ()
-        head = Badge(word=_WORDS[self.status], role="failed")
-        earlier = (f"{EARLIER}:",) if self.stale else ()
-        return (head, *earlier, *where, Data(value=self.outcome["what"], tone="plain"))
+        return form_card(self)
 
     def line(self) -> str:
         """Say how the form stands: what keeps it from running, and how the last run ended."""
-        parts = [super().line()]
-        faults = [f"{name} {said}".strip() for name, said in self.faults.items()]
-        if faults:
-            more = f" and {len(faults) - NAMED_FAULTS} more" if faults[NAMED_FAULTS:] else ""
-            parts.append("; ".join(faults[:NAMED_FAULTS]) + more)
-        what, stage = self.outcome.get("what", ""), self.outcome.get("stage", "")
-        if what:
-            where = f"at {stage}: " if stage else ""
-            parts.append(f"{EARLIER}: {where}{what}" if self.stale else f"{where}{what}")
-        elif self.stale:
-            parts.append(f"the answer is {EARLIER}")
-        return " · ".join(clip(visible(part), MAX_VALUE) for part in parts)
+        return form_line(self, super().line())
 
     # -- messages --------------------------------------------------------------------------
 

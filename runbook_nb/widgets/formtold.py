@@ -12,6 +12,7 @@ from runbook_nb.chart.progress import Progress
 from runbook_nb.coverage import read_coverage_result
 from runbook_nb.coverage.views import absence_view
 from runbook_nb.render.bundle import TEXT, bundle_of
+from runbook_nb.widgets.base import Widget
 
 
 def told_of(progress: Progress, served: Callable[[str], str] = str) -> dict[str, Any]:
@@ -49,6 +50,15 @@ def told_of(progress: Progress, served: Callable[[str], str] = str) -> dict[str,
     }
 
 
+def answer_of(given: Any, name: str) -> Any:
+    """Give what a tool gave as it is shown: an absence has a view of its own."""
+    if isinstance(given, Mapping) and not isinstance(given, Renderable):
+        reading = read_coverage_result(given)
+        if reading is not None and reading.status == "absent":
+            return _Absence(given, name)
+    return given
+
+
 def bundle_for(shown: Any, name: str = "") -> dict[str, Any]:
     """Give the forms by MIME type in which what a tool gave is shown.
 
@@ -57,12 +67,11 @@ def bundle_for(shown: Any, name: str = "") -> dict[str, Any]:
     >>> bundle_for([1, 2])
     {'text/plain': '[1, 2]'}
     """
-    if isinstance(shown, Mapping) and not isinstance(shown, Renderable):
-        reading = read_coverage_result(shown)
-        if reading is not None and reading.status == "absent":
-            shown = _Absence(shown, name)
+    shown = answer_of(shown, name)
     if isinstance(shown, Renderable):
         return bundle_of(shown)[0]
+    if isinstance(shown, Widget):  # which IPython would have show itself here and now
+        return shown._repr_mimebundle_()[0]
     from IPython import get_ipython
 
     ask: Any = get_ipython

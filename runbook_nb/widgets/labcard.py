@@ -14,6 +14,7 @@ from runbook_nb.runbook.comparing_card import (
 )
 from runbook_nb.widgets import labtold
 from runbook_nb.widgets.drafts import DRAFT
+from runbook_nb.widgets.labspread import near_rows
 
 if TYPE_CHECKING:
     from runbook_nb.widgets.rulelab import RuleLab
@@ -76,7 +77,7 @@ def _silent(lab: RuleLab) -> list[Section]:
 
 def _near(lab: RuleLab) -> list[Section]:
     limit = lab.limit
-    found = [] if limit is None else list(labtold._near(lab, limit))
+    found = [] if limit is None else list(near_rows(lab, limit))
     if limit is None or not found:
         return []
     rows: list[tuple[Cell, ...]] = [

@@ -32,7 +32,7 @@ from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.facts import hides
 from runbook_nb.runbook.sides import Side, side_of_again
 from runbook_nb.runbook.triage import index_fix
-from runbook_nb.widgets import labtold
+from runbook_nb.widgets import labfields, labspread, labtold
 from runbook_nb.widgets.base import Widget, asked
 from runbook_nb.widgets.drafts import DRAFT, Draft, Wrong, keys_of
 
@@ -113,6 +113,8 @@ class RuleLab(Widget):
         self._alone: Alone = {}
         #: The condition whose key the histogram shows: that of the last limit changed.
         self.looked_at: tuple[int, str, str] | None = None
+        #: The rule, from 0, that the form begins with; it shows `labtold.RULES` at most.
+        self.first = 0
         self._judge()
         super().__init__(told=labtold.told(self))
 
@@ -321,6 +323,53 @@ class RuleLab(Widget):
         self._draft.set_default(branch, label)
         self._changed()
 
+    def set_unreadable(self, branch: str | None = None, label: str | None = None) -> None:
+        """Change what a value does that cannot be read, or its sentence.
+
+        Parameters
+        ----------
+        branch : str, optional
+            Where it leads to; ``"skip"`` has the rule not match.
+        label : str, optional
+        """
+        self._draft.set_unreadable(branch, label)
+        self._changed()
+
+    def set_outside(
+        self,
+        number: int,
+        *,
+        where: tuple[str, str, Any] | None = None,
+        what: str | None = None,
+        why: str | None = None,
+    ) -> None:
+        """Change ground that the rules do not cover.
+
+        Parameters
+        ----------
+        number : int
+            Which ground, from 1.
+        where : tuple of str, str and object, optional
+            The key and the operator of one of its conditions, and the new limit.
+        what, why : str, optional
+            What is not covered, and why not.
+
+        Examples
+        --------
+        >>> from runbook_nb.rules import Outside, Rule
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh",
+        ...     outside=[Outside({"os": {"eq": "x"}}, "hosts on x", "no data")])
+        >>> lab = RuleLab({"days": [9, 2], "os": ["x", "y"]}, rules)
+        >>> lab.set_outside(1, where=("os", "eq", "y"))
+        >>> lab.comparison.changed
+        2
+        """
+        given = {"where": where, "what": what, "why": why}
+        self._draft.set_outside(
+            number, **{name: one for name, one in given.items() if one is not None}
+        )
+        self._changed()
+
     def add(self, when: Mapping[str, Any] | None = None, then: str | None = None) -> int:
         """Add a rule behind the others; give its number.
 
@@ -331,7 +380,7 @@ class RuleLab(Widget):
         then : str, optional
             Where it leads to; by default where the first rule does.
         """
-        made = labtold.first_condition(self) if when is None else when
+        made = labspread.first_condition(self) if when is None else when
         number = self._draft.add(made, self.draft.rules[0].then if then is None else then)
         self._changed()
         return number
@@ -408,8 +457,10 @@ class RuleLab(Widget):
 
     def _check_hidden(self) -> None:
         """Refuse to write out what a policy hides."""
-        rules = self._draft.rules
-        hidden = [key for each in rules for key in keys_of(each.rule) if self.hides(key)]
+        draft = self._draft
+        keys = [key for each in draft.rules for key in keys_of(each.rule)]
+        keys += [key for one in draft.outside for key in one.where]
+        hidden = [key for key in keys if self.hides(key)]
         if hidden:
             raise RuleError(
                 f"the limit of {visible(hidden[0])} is hidden by a policy",
@@ -432,16 +483,21 @@ class RuleLab(Widget):
         if what == "reset":
             self.reset()
         elif what == "add":
+            self.first = (len(self._draft.rules) // labtold.RULES) * labtold.RULES
             self.add()
         elif what == "default":
             self.set_default(about.get("branch"), about.get("label"))
+        elif what == "unreadable":
+            self.set_unreadable(about.get("branch"), about.get("label"))
+        elif int(about.get("rule", 0)) < 0:
+            self._edit_outside(str(what), -int(about["rule"]), list(about.get("args", ())))
         elif what in _EDITS:
             number = self._draft.number_of(int(about["rule"]))
             given = list(about.get("args", ()))
             if what == "limit":
                 key, op, kind, typed = given
                 try:
-                    given = [key, op, labtold.limit_of(kind, typed)]
+                    given = [key, op, labfields.limit_of(kind, typed)]
                 except ValueError as error:
                     self._draft.mark(number, Wrong(str(error), key))
                     self._tell()
@@ -452,6 +508,27 @@ class RuleLab(Widget):
         else:
             raise DefinitionError(f"a rule lab cannot change {what!r}")
         return {"done": True}
+
+    def _edit_outside(self, what: str, number: int, given: list[Any]) -> None:
+        if what == "limit":
+            key, op, kind, typed = given
+            try:
+                limit = labfields.limit_of(kind, typed)
+            except ValueError as error:
+                raise DefinitionError(str(error), where="outside") from None
+            self.set_outside(number, where=(key, op, limit))
+        elif what == "what":
+            self.set_outside(number, what=str(given[0]))
+        elif what == "why":
+            self.set_outside(number, why=str(given[0]))
+        else:
+            raise DefinitionError(f"a rule lab cannot change {what!r} of ground outside")
+
+    @asked("page")
+    def _page(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.first = max(0, min(int(about["first"]), len(self._draft.rules) - 1))
+        self._tell()
+        return {"first": self.first}
 
     @asked("text")
     def _asked_text(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -479,7 +556,7 @@ class RuleLab(Widget):
     @property
     def limit(self) -> Limit | None:
         """The limit the histogram and the rows on the edge are about; None when there is none."""
-        return labtold.limit_looked_at(self)
+        return labspread.limit_looked_at(self)
 
 
 __all__ = ["DRAFT", "RuleLab"]

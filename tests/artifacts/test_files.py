@@ -1,6 +1,7 @@
 """The store in a folder: no file is half there, none hides another, none leads elsewhere."""
 
 import errno
+import itertools
 import json
 import multiprocessing
 import os
@@ -9,6 +10,9 @@ import random
 import stat
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as trials
+from hypothesis import strategies as st
 
 from runbook_nb.artifacts import ArtifactScope, FileArtifacts, InMemoryArtifacts, layout
 from runbook_nb.artifacts import durable as waiting
@@ -17,6 +21,7 @@ from runbook_nb.errors import ArtifactError
 from runbook_nb.settings import settings
 
 HERE, THERE = ArtifactScope("c1"), ArtifactScope("c1", "t", "p")
+NUMBERS = itertools.count()
 NOBODY = "art_" + "a" * 22
 
 
@@ -262,6 +267,33 @@ def test_a_damaged_ticket_is_told_and_hides_no_other(path, damage):
     assert fresh.delete_sync(HERE, bad) is False
     assert [error for error in fresh.faults() if error.code == "integrity"] == []
     assert len(list(path.glob("payloads/*/*/*"))) == 1
+
+
+@trials(deadline=None, max_examples=150)
+@given(st.data())
+def test_whatever_is_changed_in_whatever_file_nothing_false_is_given(folder, data):
+    store = FileArtifacts(folder / f"spoilt{next(NUMBERS)}")
+    texts = [f"text {n} " * 40 for n in range(3)]
+    made = {filed(store, text): text for text in texts}
+    files = sorted(f for f in store.path.rglob("*") if f.is_file() and f.name.startswith("art_"))
+    victim = data.draw(st.sampled_from(files))
+    whole = victim.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    how = data.draw(st.sampled_from(["cut", "flip", "double"]))
+    flipped = whole[:at] + bytes([whole[at] ^ data.draw(st.integers(1, 255))]) + whole[at + 1 :]
+    victim.write_bytes({"cut": whole[:at], "flip": flipped, "double": whole + whole}[how])
+    spoilt = victim.name.removesuffix(".json")
+    again = FileArtifacts(store.path)
+    wrong = again.faults()
+    assert [error.code for error in wrong] in ([], ["integrity"])  # a blank for a blank is no harm
+    for ref, text in made.items():
+        if wrong and ref == spoilt:
+            with pytest.raises(ArtifactError) as caught:
+                again.get_sync(HERE, ref)
+            assert caught.value.code == "integrity"
+        else:
+            assert again.get_sync(HERE, ref).data == text
+    assert refs(again) >= made.keys() - {spoilt}
 
 
 def test_a_ticket_of_another_scope_does_not_count_here(store):

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runbook_nb.artifacts import ArtifactScope, InMemoryArtifacts, SqliteArtifacts
+from runbook_nb.artifacts import database as tables
 from runbook_nb.artifacts import durable as waiting
 from runbook_nb.artifacts import sqlite as module
 from runbook_nb.errors import ArtifactError
@@ -144,7 +145,7 @@ def statements_of(store, act):
 @pytest.mark.parametrize(
     ("verb", "most"),
     [
-        (lambda store, ref: store.put_sync(HERE, note("more")), 9),
+        (lambda store, ref: store.put_sync(HERE, note("more")), 7),
         (lambda store, ref: store.get_sync(HERE, ref), 7),
         (lambda store, ref: store.head_sync(HERE, ref), 6),
         (lambda store, ref: store.list_sync(HERE, limit=3), 6),
@@ -181,6 +182,55 @@ def test_no_question_reads_every_row(path):
             assert "scope=?" in told, question
 
 
+def pages_of(path, act):
+    """Count the pages that a verb writes to the log."""
+    log = path.with_name(f"{path.name}-wal")
+    (page,) = rows_in(path, "PRAGMA page_size")[0]
+    before = log.stat().st_size
+    act()
+    return (log.stat().st_size - before) / (page + 24)
+
+
+def test_a_verb_on_its_own_writes_few_pages_however_much_is_held(path, monkeypatch):
+    monkeypatch.setattr(tables, "LOGGED", 1_000_000)
+    with SqliteArtifacts(path, max_count=10_000) as store:
+        dice = random.Random(1)
+        store.put_many_sync(HERE, [note(dice.randbytes(3_000)) for _ in range(2_000)])
+        more = [note(dice.randbytes(3_000)) for _ in range(60)]
+
+        def one_by_one():
+            for one in more:
+                store.put_sync(HERE, one)
+
+        assert pages_of(path, one_by_one) <= 8.5 * len(more)
+
+
+def test_payloads_lie_in_pages_of_eight_kilobytes(path):
+    SqliteArtifacts(path).close()
+    assert rows_in(path, "PRAGMA page_size") == [(8192,)]
+
+
+def test_who_has_expired_is_asked_only_where_somebody_may(path, clock):
+    with SqliteArtifacts(path) as store:
+        store.put_sync(HERE, note("stays"))
+        leaves = note("leaves", expiresAt=clock.ms + 5)
+        refs = [store.put_sync(HERE, leaves).meta.ref for _ in range(2)]
+        asked = "INDEXED BY artifact_expires"
+        assert rows_in(path, "SELECT expiring FROM scope") == [(2,)]
+        assert asked in " ".join(statements_of(store, lambda: store.put_sync(HERE, note())))
+        assert store.delete_sync(HERE, refs[0])
+        clock.ms += 5
+        assert [gone.reason for gone in store.put_sync(HERE, note()).swept] == ["ttl"]
+        assert rows_in(path, "SELECT expiring FROM scope") == [(0,)]
+        assert asked not in " ".join(statements_of(store, lambda: store.put_sync(HERE, note())))
+
+
+def test_what_is_filed_one_after_another_stands_so(path):
+    with SqliteArtifacts(path) as store:
+        refs = [store.put_sync(HERE, note(str(n))).meta.ref for n in range(20)]
+    assert rows_in(path, "SELECT ref FROM artifact ORDER BY id") == [(ref,) for ref in refs]
+
+
 def test_many_are_one_transaction(path):
     with SqliteArtifacts(path, max_count=500) as store:
         many = [note(str(n)) for n in range(300)]
@@ -189,7 +239,7 @@ def test_many_are_one_transaction(path):
         "BEGIN IMMEDIATE",
         "COMMIT",
     ]
-    assert len(said) <= 3 * len(many) + 10
+    assert len(said) <= 2 * len(many) + 10
     written = [line[:24] for line in said if line.startswith("INSERT INTO")]
     first = written.index("INSERT INTO artifact VALU"[:24])
     assert set(written[first:]) == {"INSERT INTO artifact VALU"[:24]}  # after every payload
@@ -247,6 +297,24 @@ def test_one_that_is_refused_refuses_all_of_them(path, wrong, code):
         assert store.list_sync(HERE).artifacts == (kept,)
         assert store.dropped == 0
         assert rows_in(path, "SELECT count(*) FROM payload") == [(1,)]
+
+
+def test_of_several_that_are_refused_the_first_is_told(path):
+    wrong = [note(), *(note({n}) for n in range(module.CHUNK * 3)), "no artifact"]
+    with SqliteArtifacts(path) as store, pytest.raises(ArtifactError, match="set") as caught:
+        store.put_many_sync(HERE, wrong)
+    assert caught.value.where == "data"
+
+
+@pytest.mark.parametrize("cores", [None, 1, 3, 500])
+def test_many_are_filed_in_their_order_on_any_number_of_cores(path, monkeypatch, cores):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    texts = [f"number {n} " * (n % 7) for n in range(module.CHUNK * 2 + 1)]
+    with SqliteArtifacts(path, max_count=1000) as store:
+        puts = store.put_many_sync(HERE, [note(text) for text in texts])
+        assert [store.get_sync(HERE, put.meta.ref).data for put in puts] == texts
+        used = rows_in(path, "SELECT ref FROM artifact ORDER BY used")
+        assert used == [(put.meta.ref,) for put in puts]
 
 
 def test_a_failure_in_the_middle_of_a_verb_takes_all_of_it_back(path, monkeypatch):
@@ -388,7 +456,8 @@ def test_a_forked_child_opens_the_file_for_itself(path):
         child = multiprocessing.get_context("fork").Process(
             target=from_a_child, args=(store, ref, theirs)
         )
-        child.start()
+        with store._database._lock, store._counting:  # as another thread would at that moment
+            child.start()
         assert mine.recv() == "from the parent"
         other = mine.recv()
         child.join(30)
@@ -530,6 +599,35 @@ def test_a_payload_that_is_gone_is_an_integrity_error(path):
         with pytest.raises(ArtifactError) as caught:
             store.get_sync(HERE, ref)
     assert caught.value.code == "integrity"
+
+
+def test_one_that_cannot_be_read_hides_no_other_and_can_be_thrown_away(path):
+    with SqliteArtifacts(path, max_count=9) as store:
+        made = [store.put_sync(HERE, note(str(n), expiresAt=10**15)).meta.ref for n in range(9)]
+        bad = store.list_sync(HERE, limit=1).artifacts[0].ref
+        others = set(made) - {bad}
+        change(path, ("UPDATE artifact SET ticket = '{}' WHERE ref = ?", (bad,)))
+        first = store.list_sync(HERE, limit=4)
+        rest = store.list_sync(HERE, limit=4, cursor=first.cursor)
+        assert {ticket.ref for ticket in (*first.artifacts, *rest.artifacts)} == others
+        assert rest.cursor is None
+        assert store.put_sync(HERE, note("more")).swept[0].ref in others
+        assert [(error.code, error.where) for error in store.faults()] == [("integrity", bad)]
+        with pytest.raises(ArtifactError):
+            store.get_sync(HERE, bad)
+        assert store.delete_sync(HERE, bad) is True
+        assert store.delete_sync(HERE, bad) is False
+        assert store.faults() == ()
+        sums = "SELECT count(*), sum(bytes) FROM artifact"
+        assert rows_in(path, "SELECT held, bytes FROM scope") == rows_in(path, sums)
+
+
+def test_a_damaged_payload_is_named_among_what_is_wrong(path):
+    with SqliteArtifacts(path) as store:
+        ref = store.put_sync(HERE, note("x" * 900)).meta.ref
+        assert store.faults() == ()
+        change(path, ("UPDATE payload SET packing = 0, body = ?", (b"y" * 900,)))
+        assert [error.where for error in store.faults()] == [ref]
 
 
 # --- the same as in memory -----------------------------------------------------------------------

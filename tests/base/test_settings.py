@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -139,6 +140,31 @@ def test_an_environment_that_cannot_be_read_says_which_variable(name, text):
 
 
 # -- ids ---------------------------------------------------------------------------------------
+
+
+def test_random_ids_ask_the_system_rarely_and_are_given_out_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "urandom", lambda n, real=os.urandom: asked.append(n) or real(n))
+    with ThreadPoolExecutor(8) as pool:
+        drawn = list(pool.map(lambda n: random_id(22), range(2_000)))
+    assert len(set(drawn)) == len(drawn)
+    assert len(asked) < len(drawn) / 30
+    assert len(random_id(5_000)) == 5_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_draws_ids_of_its_own():
+    random_id(22)  # leaves some that are drawn and not given out
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, random_id(22).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    with os.fdopen(reader, "rb") as heard:
+        os.close(writer)
+        assert heard.read().decode() != random_id(22)
 
 
 def test_ids_are_random_or_seeded_or_made_of_content():

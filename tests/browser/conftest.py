@@ -24,6 +24,15 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 WORDS = "(root) => root.innerText.replace(/\\s+/g, ' ').trim()"
+#: What axe-core finds: the rule, how grave it is, in words, whether it is ours, and where.
+AXE = """async () => {
+  const isOurs = (one) => !document.querySelector(".jp-LabShell")
+    || Boolean(document.querySelector(one.target.at(-1))?.closest(".jp-OutputArea-output"));
+  return (await axe.run()).violations.flatMap(({ id, impact, help, nodes }) =>
+    [true, false].map((ours) => [id, impact, help, ours,
+      nodes.filter((one) => isOurs(one) === ours).map((one) => one.target.join(" "))])
+      .filter(([, , , , places]) => places.length));
+}"""
 FINDINGS = pytest.StashKey[list]()
 
 
@@ -134,9 +143,10 @@ def meant(chromium):
 
 @pytest.fixture(scope="session")
 def accessibility(need, request):
-    """Have axe-core look at a page; give the findings by how grave they are.
+    """Have axe-core look at a page; give the findings in what is ours by how grave they are.
 
-    Those of a page with a name are said at the end of the run.
+    In JupyterLab that is the outputs of cells. Those of a page with a name are said at the end of
+    the run, with the selector of each place, and so are those of the host's own.
     """
     spec = importlib.util.spec_from_file_location("fetch_axe", ROOT / ".ci/fetch_axe.py")
     module = importlib.util.module_from_spec(spec)
@@ -147,10 +157,11 @@ def accessibility(need, request):
     def accessibility(page, name=""):
         page.evaluate(script)
         found = {}
-        for rule in page.evaluate("async () => (await axe.run()).violations"):
-            places = ", ".join(" ".join(node["target"]) for node in rule["nodes"][:3])
-            line = f"{rule['impact']}: {rule['id']} ({rule['help']}) in {name}, at {places}"
-            found.setdefault(rule["impact"], []).append(line)
+        for rule, grave, words, ours, places in page.evaluate(AXE):
+            whose = name if ours else f"{name}, the host's own"
+            line = f"{grave}: {rule} ({words}) in {whose}, at {'; '.join(places)}"
+            if ours:
+                found.setdefault(grave, []).append(line)
             if name:
                 request.config.stash[FINDINGS].append(line)
         return found

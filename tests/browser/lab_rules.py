@@ -66,12 +66,23 @@ table = [
 ]
 rb.RuleLab(table, kinds)
 """
-DEMO = """
-lab = rb.RuleLab(envelope)
-lab.set_limit(3, "age_days", "gt", 14)
-lab.add({"retention_day": {"lt": 7}}, "unprotected")
-lab.set_label(4, "retention shorter than a week")
-lab
+#: Two rules and a hundred more, ground outside them, and a value that cannot be read.
+AROUND = """
+around = rb.RuleSet(
+    "around",
+    "1",
+    [
+        rb.Rule({"days": {"between": [7, 10]}}, "old", unit="days"),
+        rb.Rule({"days": {"lt": 0}}, "unborn", unit="days"),
+        rb.Rule({"tier": {"eq": "x"}}, "old"),
+        *(rb.Rule({"days": {"eq": 1000 + n}}, "old") for n in range(100)),
+    ],
+    "fresh",
+    outside=[rb.Outside({"tier": {"in": ["z"]}}, "hosts of tier z", "nobody asks")],
+)
+table = [{"days": days, "tier": tier} for days, tier in
+         [(8, "b"), (12, "b"), (3, "b"), (None, "b"), (2, "a"), (9, "z")]]
+rb.RuleLab(table, around)
 """
 
 

@@ -18,6 +18,8 @@ from runbook_nb.testing import environment
 
 TOKEN = "only-here"
 PATIENCE = 60
+#: The form of an output that a widget is.
+WIDGET = "application/vnd.jupyter.widget-view+json"
 #: Outputs far below are drawn at once, nothing is saved behind a test's back, and no news pops up.
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -28,6 +30,7 @@ SETTINGS = {
 PARDONED = (
     "Could not restore the debugger state",
     "Cannot read properties of null (reading 'kernel')",
+    "Error: widget model not found",
 )
 READY = "() => window.jupyterapp?.shell.currentWidget"
 CURRENT = "window.jupyterapp.shell.currentWidget"

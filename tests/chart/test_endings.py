@@ -698,6 +698,27 @@ def test_a_blocking_stage_that_overran_is_left_behind_and_can_write_no_more():
     assert list(run.walk) == before
 
 
+def test_a_run_that_was_stopped_says_which_stage_was_still_running():
+    stop, go_on, threads = Stop(), threading.Event(), []
+
+    def slow(scope):
+        threads.append(threading.current_thread())
+        stop.set("enough")
+        go_on.wait(10)
+
+    chart = flow_chart("c", slow, id="s0", stage_name="Slow", blocking=True).build()
+    error, run = ended(chart, RunCancelled, signal=stop)
+    assert "during stage 'Slow'" in str(error)
+    assert [row.text for row in run.walk if row.type == "error"] == [
+        "Failed: CancelledError: still running when the run was stopped; its thread was left behind"
+    ]
+    (thread,) = threads
+    assert thread.is_alive()
+    assert thread.daemon  # it keeps no process alive
+    go_on.set()
+    thread.join(10)
+
+
 def test_an_async_function_may_be_marked_blocking():
     async def stage(scope):
         await asyncio.sleep(0)

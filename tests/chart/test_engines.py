@@ -104,6 +104,41 @@ def test_an_executor_that_runs_things_in_its_callers_thread_leaves_the_same_reco
     same(run_chart(spec, world()), run_chart(spec, world(), engine=Immediate()))
 
 
+@pytest.mark.parametrize("engine", [Immediate(), "threads"])
+def test_what_fails_after_branches_that_failed_on_an_engine_has_no_error_behind_it(engine):
+    def fail(words):
+        def stage(scope):
+            raise ValueError(words)
+
+        return stage
+
+    each = flow_chart("each", fail("in a branch"), id="x").build()
+    first = (
+        flow_chart("first", lambda s: None, id="a")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: [1, 2],
+            branch=each,
+            max_branches=9,
+            into="out",
+            fail_fast=True,
+        )
+        .build()
+    )
+    chart = (
+        flow_chart("c", lambda s: None, id="s")
+        .add_subchart("First", first, id="first", parallel=True)
+        .add_subchart(
+            "Second", flow_chart("n", fail("after"), id="b").build(), id="n", parallel=True
+        )
+        .build()
+    )
+    here = chart.run_sync()
+    assert "causes" not in json.dumps(write_log(here.log, strict=False))
+    same(here, chart.run_sync(engine=engine))
+
+
 @given(spec=SURE, form=st.sampled_from(["async", "thread"]), turns=st.integers(1, 3))
 @held(40)
 def test_stages_that_wait_leave_the_same_rows_on_threads(spec, form, turns):

@@ -1,26 +1,13 @@
 """The commands on files: showing an answer a file holds, running notebooks anew."""
 
+import json
 from pathlib import Path
 
 import nbformat
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.cli.main import main
 from runbook_nb.testing import reproducible
-
-
-@pytest.fixture
-def call(capsys, tmp_path, monkeypatch):
-    """Call the command in a folder of its own; gives status, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(arguments)
-        return left.value.code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +16,42 @@ def envelope():
     rows = [{"host": "zeta", "days": 9}, {"host": "alpha", "days": 1}]
     with reproducible():
         return rb.triage(rows, rules, subject="host", source="two rows")
+
+
+# --- export ------------------------------------------------------------------------------------
+
+
+def test_one_answer_is_written_as_every_kind_of_file_and_reads_back_the_same(call, envelope):
+    Path("a.json").write_text(envelope.to_json(dossier=True))
+    names = ("b/a.ipynb", "b/a.html", "b/a.md", "b/a.json", "b/a.csv")
+    options = [word for name in names for word in ("--out", name)]
+    status, out, err = call("export", "a.json", *options)
+    assert (status, err) == (0, "")
+    assert [line.split(" (")[0] for line in out.splitlines()] == [f"wrote {name}" for name in names]
+    for name in ("b/a.ipynb", "b/a.html", "b/a.json"):
+        assert call("render", name)[1] == f"{envelope}\n"
+    copy = rb.Envelope.from_dict(json.loads(Path("a.json").read_text()))
+    assert Path("b/a.md").read_text() == f"{copy.to_markdown()}\n"
+    assert Path("b/a.csv").read_bytes().count(b"\r\n") == 3
+
+
+def test_a_name_that_says_nothing_is_refused_before_anything_is_written(call, envelope):
+    Path("a.json").write_text(envelope.to_json())
+    status, out, err = call("export", "a.json", "--out", "b.md", "--out", "b.xlsx")
+    assert (status, out) == (2, "")
+    assert "'b.xlsx' does not say what to write; end it in .json, .md, .html, .ipynb or .csv" in err
+    assert not Path("b.md").exists()
+
+
+def test_what_a_table_of_values_cannot_say_is_said_beside_it(call):
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+    rows = [{"host": "=cmd()", "days": 9}, {"host": "b", "days": 1}, {"host": "c", "days": 1}]
+    answer = rb.triage(rows, rules, subject="host", source="three rows", max_rows=2)
+    Path("a.json").write_text(answer.to_json())
+    status, _, err = call("export", "a.json", "--out", "a.csv")
+    assert status == 0
+    assert "a.csv holds 2 of 3 rows" in err
+    assert "1 text like a formula written behind an apostrophe" in err
 
 
 # --- render ------------------------------------------------------------------------------------

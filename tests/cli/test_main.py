@@ -18,19 +18,6 @@ AS_OF = "2026-11-29"
 WRITTEN = ("envelope.json", "certificates.md", "certificates.html", "certificates.ipynb")
 
 
-@pytest.fixture
-def call(capsys, tmp_path, monkeypatch):
-    """Call the command in a folder of its own; gives status, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(arguments)
-        return left.value.code, *capsys.readouterr()
-
-    return run
-
-
 def test_the_demonstration_shows_the_answer_explains_a_row_and_says_what_it_wrote(call):
     status, out, err = call("demo", "--as-of", AS_OF)
     assert (status, err) == (0, "")
@@ -191,7 +178,7 @@ def test_the_help_documents_the_exit_statuses(call):
     assert status == 0
     words = " ".join(out.split())
     assert (
-        "Exit status: 0 an answer was given; 1 a notebook would change; "
+        "Exit status: 0 as it should be; 1 what was asked for does not hold, as each command says; "
         "2 wrong usage, nothing has run; 3 no answer" in words
     )
 

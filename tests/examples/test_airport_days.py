@@ -97,7 +97,7 @@ def test_the_ledger_says_what_is_inferred(answer):
 
 
 def test_no_day_is_no_all_clear():
-    with pytest.raises(RunbookError, match="airport-days in the days given"):
+    with pytest.raises(RunbookError, match="airport-days in the rows given"):
         shipped.run([])
 
 

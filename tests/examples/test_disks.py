@@ -474,7 +474,7 @@ def test_a_program_that_is_not_there_has_no_answer():
 
 
 def test_nothing_measured_is_no_all_clear():
-    with pytest.raises(RunbookError, match="resources in the measurements given"):
+    with pytest.raises(RunbookError, match="resources in the rows given"):
         shipped.run([])
 
 

@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 import runbook_nb as rb
 from runbook_nb import decide
-from runbook_nb.errors import RunbookError, ToolRefused
+from runbook_nb.errors import DefinitionError, RunbookError, ToolRefused
 from runbook_nb.examples import lifetimes as shipped
 
 AS_OF = "2026-11-29"
@@ -312,7 +312,7 @@ def test_another_word_for_the_authority_is_refused(cluster):
 
 
 def test_a_bundle_may_be_asked_for_by_name(cluster):
-    args = {"bundle": str(cluster), "authority": "private", "as_of": AS_OF}
+    args = {"bundle": str(cluster), "authority": "private", "as_of": f"{AS_OF}T00:00:00Z"}
     answer = shipped.toolbox().call_sync(shipped.NAME, args)
     assert words(answer)["admin"] == "critical"
 
@@ -328,3 +328,17 @@ def test_the_moment_is_that_of_the_clock_when_left_out(cluster):
         assert words(shipped.run(bundle=cluster, authority="private"))["admin"] == "critical"
     with rb.settings(clock=lambda: at + dt.timedelta(minutes=2)):
         assert words(shipped.run(bundle=cluster, authority="private"))["admin"] == "expired"
+
+
+@pytest.mark.parametrize("bad", ["tomorrow", "2026-02-30T00:00:00Z", "2026-11-29", 7])
+def test_what_is_no_moment_is_refused_before_anything_runs(cluster, bad):
+    box = shipped.toolbox(bundle=cluster)
+    with pytest.raises(ToolRefused, match="as_of"):
+        box.call_sync(shipped.NAME, {"as_of": bad})
+    assert box.last_run is None
+
+
+def test_a_moment_without_a_zone_is_not_guessed_at(cluster):
+    with pytest.raises(DefinitionError, match="not a moment with a zone") as told:
+        shipped.toolbox(bundle=cluster).call_sync(shipped.NAME, {"as_of": "2026-11-29T15:00:00"})
+    assert told.value.run.status == "failed"

@@ -178,10 +178,11 @@ def test_the_three_kinds_of_support_are_found(debian, compared):
 
 def test_each_carries_its_reason(debian, compared):
     rows = {row["package"]: row for row in shipped.run(as_of=AS_OF, **debian).verdicts}
-    assert rows["ccc"]["reason"] == "No upstream any more; see https://example.org/1"
+    reason = "ended on 2026-04-30: No upstream any more; see https://example.org/1"
+    assert rows["ccc"]["reason"] == reason
     assert rows["libbbb1:i386"]["reason"] == "Only for trusted input"
     assert rows["ddd-tools"]["reason"] == "See the release notes, #4711"
-    assert rows["fff"]["ends"] == "2027-06-01"
+    assert rows["fff"]["reason"] == "ends on 2027-06-01: Will end"
     assert rows["aaa"]["reason"] is None
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 import json
+import threading
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -157,6 +158,20 @@ def test_without_a_column_rows_are_declined_and_the_column_is_named(module, opti
 
 
 @each
+def test_a_value_nobody_knows_is_never_green(module, options, rows, columns):
+    for column in columns:
+        answer = asked(module, [row | {column: None} for row in rows], **options)
+        assert not GREEN & answer.verdicts.counts().keys(), column
+
+
+@each
+def test_a_value_of_another_kind_is_declined(module, options, rows, columns):
+    for column in columns:
+        wrong = [row | {column: {"of": "another kind"}} for row in rows]
+        assert asked(module, wrong, **options).verdicts.counts() == {"declined": 1}, column
+
+
+@each
 def test_what_rests_on_none_of_a_column_stays_as_it_is(module, options, rows, columns):
     before = asked(module, rows, **options).verdicts.counts()
     names_subject = next(iter(rows[0]))
@@ -196,6 +211,28 @@ def test_a_source_that_does_not_answer_in_time_gives_no_answer(module, options, 
         box.call_sync(module.NAME, {})
     assert told.value.run.status == "limited"
     assert "verdicts" not in told.value.run.state
+
+
+def test_a_source_that_hangs_in_the_system_is_left_behind():
+    """A file system that does not answer holds a thread, which nobody can end."""
+    released = threading.Event()
+    box = patches.toolbox([], seconds=0.05)
+    source = box[patches.SOURCE]
+    box.add(
+        rb.define_tool(
+            name=source.name,
+            description=source.description,
+            input_schema=source.input_schema,
+            execute=lambda args, ctx: released.wait(60),
+            blocking=True,
+        )
+    )
+    try:
+        with pytest.raises(LimitReached):
+            box.call_sync(patches.NAME, {})
+        assert not released.is_set()
+    finally:
+        released.set()
 
 
 # -- how they are found and asked ----------------------------------------------------------------

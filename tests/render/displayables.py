@@ -38,6 +38,7 @@ from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
+from runbook_nb.share.history import Forgotten, RunEntry, RunHistory
 from runbook_nb.testing.stores import StoreClaim, StoreReport
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
@@ -208,6 +209,13 @@ def remote(word: str) -> Any:
     return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
 
 
+def kept_runs(word: str) -> Any:
+    runs = rb.Runs(Path(_FOLDER.name, f"{next(_NUMBERS)}.db"))
+    for _ in range(2):
+        runs.add(answer(word), session=word)
+    return runs
+
+
 def store_report(word: str) -> Any:
     outcomes = ("held", "broken", "unchecked")
     claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
@@ -276,6 +284,10 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
     StoreReport: store_report,
+    rb.Runs: kept_runs,
+    RunHistory: lambda word: kept_runs(word).history(),
+    RunEntry: lambda word: kept_runs(word).entry(1),
+    Forgotten: lambda word: kept_runs(word).forget(keep=0),
     rb.Structure: lambda word: run(word).structure,
     rb.Tool: tool,
     rb.Toolbox: lambda word: rb.Toolbox([tool(word)]),

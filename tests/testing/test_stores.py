@@ -14,9 +14,10 @@ from runbook_nb.artifacts import ArtifactScope, Record
 from runbook_nb.artifacts import base as shelves
 from runbook_nb.artifacts.model import ArtifactPage, PutResult
 from runbook_nb.errors import ArtifactError, DefinitionError
-from runbook_nb.testing import StoreClaim, StoreReport, check_store
-from runbook_nb.testing.store_claims import CLAIMS
+from runbook_nb.testing import StoreClaim, StoreReport, check_store, store_claims, store_limits
 from runbook_nb.testing.store_crashes import CLAIMS as CRASHES
+
+CLAIMS = [*store_claims.CLAIMS, *store_limits.CLAIMS]
 
 Memory = rb.InMemoryArtifacts
 

@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+import runbook_nb as rb
 from runbook_nb._stop import Stop
 from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
 from runbook_nb.tools import Tool, ToolContext, define_tool, tool
@@ -205,6 +206,33 @@ class TestExecuting:
             late.execute_sync({}, ToolContext(signal=stop))
         assert ran == []
 
+    def test_a_call_that_is_stopped_does_not_wait_for_a_blocking_body(self):
+        stop, go_on, threads = Stop(), threading.Event(), []
+
+        @tool(blocking=True)
+        def source():
+            """Take long."""
+            threads.append(threading.current_thread())
+            stop.set("enough")
+            go_on.wait(10)
+
+        def procedure(tools):
+            async def look(scope):
+                await tools.call("source", {})
+
+            return rb.flow_chart("c", look, id="look").build()
+
+        runbook = rb.runbook_as_tool(
+            name="r", description="d", procedure=procedure, result_kind="report/x"
+        )
+        with pytest.raises(RunCancelled):
+            rb.Toolbox([source, runbook]).call_sync("r", signal=stop)
+        (thread,) = threads
+        assert thread.is_alive()
+        assert thread.daemon
+        go_on.set()
+        thread.join(10)
+
     def test_a_blocking_body_runs_in_another_thread_with_the_callers_context(self):
         @tool(blocking=True)
         def where() -> int:
@@ -222,6 +250,40 @@ class TestExecuting:
         there, inline, loop = asyncio.run(main())
         assert there != loop
         assert inline == loop
+
+    def test_a_blocking_body_that_hangs_is_not_waited_for(self):
+        """It is left behind in its thread; the call ends as soon as it is told to."""
+        entered, released, left = threading.Event(), threading.Event(), threading.Event()
+
+        @tool(blocking=True)
+        def hangs() -> None:
+            "d"
+            entered.set()
+            released.wait(60)
+            left.set()
+
+        async def main():
+            task = asyncio.ensure_future(hangs.execute())
+            while not entered.is_set():
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        try:
+            asyncio.run(main())
+            assert not left.is_set()
+        finally:
+            released.set()
+
+    def test_what_a_blocking_body_raises_is_raised(self):
+        @tool(blocking=True)
+        def fails() -> None:
+            "d"
+            raise LookupError("no such region")
+
+        with pytest.raises(LookupError, match="no such region"):
+            fails.execute_sync()
 
     def test_execute_sync_works_inside_a_running_loop(self):
         async def main():

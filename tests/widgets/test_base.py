@@ -152,6 +152,89 @@ def test_a_long_line_is_broken_between_words_and_stays_one_where_it_is_printed(m
     assert "\n" not in repr(Counter())
 
 
+class Notebook:
+    """A shell whose front end keeps what is published, as a notebook does."""
+
+    kernel = object()
+
+    def __init__(self):
+        self.outputs, self.updates = [], 0
+
+    def publish(self, data, *, raw, display_id=None, update=False):
+        assert raw
+        if update:
+            (place,) = [n for n, (known, _) in enumerate(self.outputs) if known == display_id]
+            self.outputs[place], self.updates = (display_id, data), self.updates + 1
+        else:
+            self.outputs.append((display_id, data))
+
+    def forms(self):
+        return [data for _, data in self.outputs]
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    shell = Notebook()
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.setattr("IPython.display.display", shell.publish)
+    return shell
+
+
+def test_a_cell_gets_the_static_view_and_then_the_widget(notebook):
+    widget = Counter()
+    widget._ipython_display_()
+    still, live = notebook.forms()
+    assert set(still) == {HTML, TEXT}
+    assert set(live) == {WIDGET, TEXT}
+    assert live[WIDGET] == widget._repr_mimebundle_()[0][WIDGET]
+    assert live[TEXT] == "Counter, live while its kernel runs: run the cell to use it"
+    assert re.fullmatch("rb-[0-9a-f]{8}", widget._mark)
+    assert still[HTML].startswith(f'<div class="{widget._mark}">')
+    assert widget._repr_mimebundle_()[0][HTML] in still[HTML]
+    assert still[TEXT] == widget._repr_mimebundle_()[0][TEXT]
+
+
+def test_the_static_view_in_the_cell_is_the_same_each_time(notebook):
+    for _ in range(2):
+        Counter()._ipython_display_()
+    one, other = notebook.forms()[::2]
+    assert one == other
+    assert reading(sanitized(one[HTML])) == reading(one[HTML])
+
+
+def test_what_is_changed_by_hand_is_drawn_anew_where_it_stands(notebook):
+    widget = Counter()
+    widget._ipython_display_()
+    mark = widget._mark
+    widget.count = 2
+    widget._ipython_display_()
+    assert widget._mark == mark  # or the first could not be told from others
+    notebook.outputs.pop()
+    notebook.outputs.pop()
+    widget.count = 3
+    assert widget.answer({"ask": "settle", "about": {}}) == {"id": None, "answer": {}}
+    still, _ = notebook.forms()
+    assert "3 counted" in still[HTML]
+    assert mark in still[HTML]
+    assert notebook.updates == 1
+
+
+def test_a_widget_that_no_cell_shows_draws_nothing(notebook):
+    Counter().answer({"ask": "settle", "about": {}})
+    assert notebook.outputs == []
+
+
+@pytest.mark.parametrize("why", ["static", "terminal", "no html"])
+def test_where_there_is_no_second_output_the_bundle_is_asked_for(notebook, monkeypatch, why):
+    widget = Broken() if why == "no html" else Counter()
+    if why == "terminal":
+        monkeypatch.setattr(Notebook, "kernel", None)
+    with settings(static=why == "static"), pytest.raises(NotImplementedError):
+        widget._ipython_display_()
+    assert notebook.outputs == []
+    assert widget._mark == ""
+
+
 # -- messages -------------------------------------------------------------------------------------
 
 
@@ -178,7 +261,7 @@ def test_a_widget_answers_what_its_parents_do():
 def test_what_is_not_known_is_a_fault_that_says_what_is(message):
     said = Counter().answer(message)
     assert said["id"] == 1
-    assert said["fault"]["fix"] == "ask add"
+    assert said["fault"]["fix"] == "ask settle, add"
 
 
 @pytest.mark.parametrize("message", [None, 3, "add", []])

@@ -588,3 +588,34 @@ def test_a_page_of_subjects_makes_no_more_than_its_own(calls_of):
     large = calls_of(lambda: asked(explorer, "subjects", word="old", start=0))
     small = calls_of(lambda: asked(few, "subjects", word="old", start=0))
     assert large <= 2 * small + 10_000
+
+
+# -- written again --------------------------------------------------------------------------------
+
+LONG_TEXT = "x" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        (LONG_TEXT + "a", LONG_TEXT + "b", "changed"),
+        ([LONG_TEXT, "a"], [LONG_TEXT, "b"], "changed"),
+        ({"k": LONG_TEXT + "a"}, {"k": LONG_TEXT + "b"}, "changed"),
+        (list(range(60)), [*range(59), 99], "changed"),
+        (1, True, "changed"),
+        (LONG_TEXT, LONG_TEXT, "written again"),
+        ({"k": [LONG_TEXT]}, {"k": [LONG_TEXT]}, "written again"),
+        (list(range(60)), list(range(60)), "written again"),
+        (7, 7, "written again"),
+    ],
+)
+def test_written_again_is_what_was_written_whole(before, after, word):
+    chart = (
+        rb.flow_chart("c", lambda scope: scope.set("it", before), id="a")
+        .add_function("again", lambda scope: scope.set("it", after), id="b")
+        .build()
+    )
+    explorer = chart.run_sync().explore()
+    (step,) = [row.step for row in explorer.source.rows("writes", 0, 9) if row.step > 2][-1:]
+    ((key, _, _, change),) = explorer.look({"step": step})["state"]["held"]
+    assert (key, change[0]) == ("it", word)

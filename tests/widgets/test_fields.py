@@ -363,3 +363,29 @@ def test_a_runbook_hides_what_it_asks_for_as_a_secret():
     shown = json.dumps([answer._repr_mimebundle_()[0], answer.to_dict()])
     assert "hunter-22" not in shown
     assert "hunter-22" not in box.last_run.recording().to_json()
+
+
+def test_values_too_many_to_choose_from_are_typed_and_checked():
+    names = [f"host-{n}" for n in range(20_000)]
+    made = entries(["host"], host={"enum": names}, port={"enum": [*range(5000)]})
+    host, _port = made.fields
+    assert (host.kind, host.choices) == ("text", ())
+    assert host.hint == "one of 20000: host-0, host-1, host-2, …"
+    assert made.problems({"host": "host-7", "port": "70"}) == {}
+    assert made.values({"host": "host-7", "port": "70"}) == {"host": "host-7", "port": 70}
+    said = made.problems({"host": "host-20007", "port": "7000"})
+    assert "or 19950 others, and is" in said["host"]
+    assert "or 4950 others, and is 7000" in said["port"]
+    assert made.problems({"host": ""}) == {"host": "is required"}
+
+
+def test_the_choices_of_all_fields_share_one_room():
+    wide = ["w" * 70 + str(n) for n in range(900)]
+    made = entries(a={"enum": wide}, b={"enum": wide}, c={"enum": ["x", "y"]})
+    assert [one.kind for one in made.fields] == ["choice", "text", "choice"]
+
+
+def test_values_of_several_types_are_typed_as_what_they_look_like():
+    one = field({"enum": [*range(600), *(f"n{n}" for n in range(600))]})
+    assert one.kind == "json"
+    assert [one.read("7"), one.read("n7"), one.read("")] == [7, "n7", MISSING]

@@ -592,6 +592,43 @@ def test_an_absence_is_shown_as_one():
     assert "inventory" in bundle_for(gone, "inventory")[TEXT]
 
 
+def plain(give):
+    """Make a form of a tool that gives a plain value."""
+
+    @rb.tool(description="Gives it.")
+    def giving(token: str = ""):
+        return give(token)
+
+    return RunForm(rb.Toolbox([giving]), "giving")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([1, 2], "[1, 2]"),
+        ("<b>plain</b>", "<b>plain</b>"),
+        (rb.absent("jobs of acme", checked=[rb.Item("the list", why="empty")]), "jobs of acme"),
+        (0, "0"),
+    ],
+)
+def test_an_answer_that_has_no_view_is_in_the_static_view(value, said):
+    form = ran(plain(lambda token: value))
+    data, _ = form._repr_mimebundle_()
+    assert said in data[TEXT]
+    assert "<b>" not in data[HTML]
+
+
+def test_a_long_answer_is_cut_in_the_static_view():
+    form = ran(plain(lambda token: "x" * 100_000))
+    assert len(form._repr_mimebundle_()[0][HTML]) < 30_000
+
+
+def test_a_widget_as_an_answer_is_shown_below_and_displays_nothing_itself(monkeypatch):
+    monkeypatch.setattr("IPython.display.display", None)
+    inner = plain(lambda token: 1)
+    assert WIDGET in bundle_for(inner)
+
+
 def test_values_of_other_kinds_are_shown_as_what_they_are():
     assert bundle_for("a\x1b[0m")[TEXT] == "'a\\x1b[0m'"
     assert bundle_for(None) == {TEXT: "None"}
@@ -699,3 +736,13 @@ def test_no_secret_stands_in_the_text():
     form = ran(RunForm(make_box(leaking), "backup_triage").set(cluster="eu", token="hunter-22"))
     assert "hunter-22" not in line(form)
     assert "at Work" in line(form)
+
+
+def test_the_state_stays_small_however_many_values_there_are():
+    names = [f"host-{n}" for n in range(20_000)]
+    box = make_box(inputs={"host": {"enum": names}, "site": {"enum": names}}, required=("host",))
+    form = RunForm(box, "backup_triage").set(host="nowhere")
+    assert set(form.problems()) == {"host"}
+    state = {key: value for key, value in form.get_state().items() if key not in ("_esm", "_css")}
+    assert len(json.dumps(state).encode()) <= MAX_STATE // 8
+    assert form.set(host="host-19999").problems() == {}

@@ -18,7 +18,8 @@ from untrusted import HINTS, dropped, reading, sanitized
 import runbook_nb as rb
 from runbook_nb.errors import DefinitionError, NotCarried, RuleError
 from runbook_nb.render.bundle import HTML, TEXT
-from runbook_nb.widgets import labtold
+from runbook_nb.rules.operators import compile_condition
+from runbook_nb.widgets import labfields, labtold
 from runbook_nb.widgets.base import MAX_STATE
 from runbook_nb.widgets.rulelab import RuleLab
 
@@ -360,7 +361,7 @@ def test_a_new_rule_begins_with_a_condition_nobody_meets():
     ],
 )
 def test_what_is_typed_becomes_a_limit_of_its_kind(kind, typed, value):
-    found = labtold.limit_of(kind, typed)
+    found = labfields.limit_of(kind, typed)
     assert found == value
     assert type(found) is type(value)
 
@@ -384,7 +385,7 @@ def test_what_is_typed_becomes_a_limit_of_its_kind(kind, typed, value):
 )
 def test_what_is_not_of_its_kind_says_so(kind, typed, message):
     with pytest.raises(ValueError, match=message):
-        labtold.limit_of(kind, typed)
+        labfields.limit_of(kind, typed)
 
 
 LIMITS = st.one_of(
@@ -402,7 +403,7 @@ LIMITS = st.one_of(
 @settings(max_examples=100)
 @given(LIMITS)
 def test_a_limit_that_was_shown_is_read_back_as_it_was(value):
-    read = labtold.limit_of(labtold._field(value), labtold.typed_text(value))
+    read = labfields.limit_of(labfields._field(value), labfields.typed_text(value))
     assert read == value
     assert type(read) is type(value)
 
@@ -503,6 +504,139 @@ def test_a_function_rule_is_shown_and_left_alone():
         lab.text("python")
 
 
+# -- where no rule decides ------------------------------------------------------------------------
+
+
+def outer():
+    return rb.RuleSet(
+        "health-signal",
+        "v3",
+        [rb.Rule({"days": {"gt": 7}}, "unprotected", unit="days")],
+        rb.Default("protected", "in time"),
+        unreadable=rb.Unreadable("declined", "no age"),
+        outside=[rb.Outside({"tier": {"in": ["z"]}}, "hosts of tier z", "nobody asks")],
+    )
+
+
+def test_what_an_unreadable_value_does_is_changed_like_the_rest():
+    lab = RuleLab(ROWS, outer(), subject="host")
+    assert lab.told["unreadable"] == {
+        "then": "declined",
+        "label": "no age",
+        "fired": 1,
+        "before": 1,
+    }
+    said(lab, "unreadable")
+    assert lab.answer(
+        {"ask": "edit", "id": "1", "about": {"what": "unreadable", "branch": "unprotected"}}
+    )["answer"] == {"done": True}
+    assert flips(lab) == [("e", "declined", "unprotected")]
+    assert lab.told["is_changed"]
+    lab.set_unreadable(label="nobody knows its age")
+    assert lab.keep().unreadable == rb.Unreadable("unprotected", "nobody knows its age")
+    lab.set_unreadable("skip")
+    assert flips(lab) == [("e", "declined", "protected")]
+    assert lab.told["unreadable"]["label"] is None
+    lab.set_unreadable(label="heard by nobody")
+    assert lab.draft.unreadable == "skip"
+    lab.set_unreadable("declined")
+    assert lab.comparison.changed == 0
+    lab.reset()
+    assert not lab.told["is_changed"]
+
+
+@pytest.mark.parametrize("branch", ["raise", ""])
+def test_what_cannot_be_judged_with_is_refused(branch):
+    lab = RuleLab(ROWS, outer(), subject="host")
+    with pytest.raises((DefinitionError, RuleError)):
+        lab.set_unreadable(branch)
+    assert lab.draft.unreadable == outer().unreadable
+
+
+def test_ground_outside_is_changed_like_the_rest():
+    lab = RuleLab(ROWS, outer(), subject="host")
+    (ground,) = lab.told["outside"]
+    assert (ground["id"], ground["what"], ground["why"]) == (-1, "hosts of tier z", "nobody asks")
+    (one,) = ground["conditions"]
+    assert (one["key"], one["op"], one["kind"]) == ("tier", "in", "list")
+    said(lab, "limit", -1, "tier", "in", "list", [{"kind": "text", "value": "x"}])
+    assert {new for _, _, new in flips(lab)} == {"declined"}
+    assert len(flips(lab)) == 3  # of four with tier x one was declined before
+    said(lab, "what", -1, "hosts of tier x")
+    said(lab, "why", -1, "they are gone")
+    (kept,) = lab.keep().outside
+    assert (kept.what, kept.why) == ("hosts of tier x", "they are gone")
+    assert list(kept.where["tier"]["in"]) == ["x"]
+    lab.reset()
+    assert lab.draft.outside == outer().outside
+
+
+@pytest.mark.parametrize(
+    ("what", "args"),
+    [
+        ("limit", ("tier", "in", "number", "seven")),
+        ("limit", ("tier", "eq", "text", "x")),
+        ("limit", ("tier", "in", "list", [{"kind": "number", "value": "7"}])),
+        ("what", ("",)),
+        ("move", (1,)),
+    ],
+)
+def test_ground_that_cannot_be_used_is_refused_and_stays(what, args):
+    lab = RuleLab(ROWS, outer(), subject="host")
+    assert "fault" in said(lab, what, -1, *args)
+    assert lab.draft.outside == outer().outside
+    assert "fault" in said(lab, "what", -2, "x")
+
+
+def test_ground_outside_that_a_policy_hides_is_not_written_out():
+    rules = rb.RuleSet(
+        "r",
+        "v1",
+        [rb.Rule({"days": {"gt": 7}}, "old")],
+        "fresh",
+        outside=[rb.Outside({"tier": {"eq": "s3cret"}}, "it", "so")],
+    )
+    lab = RuleLab(answer(redact={"keys": ["tier"]}), rules)
+    assert "s3cret" not in json.dumps(lab.told)
+    with pytest.raises(RuleError, match="the limit of tier is hidden"):
+        lab.text("yaml")
+
+
+# -- more than a page -----------------------------------------------------------------------------
+
+
+def test_rules_are_gone_through_a_page_at_a_time():
+    many = [rb.Rule({"keep": {"eq": 100 + n}}, f"v{n}") for n in range(150)]
+    lab = RuleLab(ROWS, posture(7, "v3", *many), subject="host")
+    shown = lab.told
+    assert (shown["first"], len(shown["rules"]), shown["more"], shown["total"]) == (0, 100, 52, 152)
+    assert lab.answer({"ask": "page", "id": 1, "about": {"first": 100}})["answer"] == {"first": 100}
+    assert (lab.told["first"], len(lab.told["rules"]), lab.told["more"]) == (100, 52, 0)
+    last = lab.told["rules"][-1]["id"]
+    said(lab, "label", last, "the last one")
+    assert lab.draft.rules[151].label == "the last one"
+    said(lab, "move", last, 1)
+    assert lab.draft.rules[0].label == "the last one"
+    for asked in (-5, 10_000):
+        lab.answer({"ask": "page", "id": 1, "about": {"first": asked}})
+        assert lab.told["rules"]
+    lab.answer({"ask": "page", "id": 1, "about": {"first": 0}})
+    said(lab, "add")
+    assert lab.told["first"] == 100  # where the added one is
+    assert lab.told["rules"][-1]["before"] is None
+    for _ in range(60):
+        lab.remove(len(lab.edited.rules))
+    assert lab.told["rules"]
+
+
+def test_a_list_too_long_for_the_form_says_how_it_is_changed():
+    rules = rb.RuleSet.bare([rb.Rule({"days": {"in": list(range(300))}}, "old")], "fresh")
+    (one,) = RuleLab(ROWS, rules, subject="host").told["rules"][0]["conditions"]
+    assert one["kind"] == "fixed"
+    assert one["value"].endswith("… (20 of 300 shown)")
+    assert one["instead"] == "change it by lab.set_limit(1, 'days', 'in', …)"
+
+
 # -- the result -----------------------------------------------------------------------------------
 
 
@@ -521,6 +655,79 @@ def test_the_histogram_is_of_the_limit_changed_last():
     lab.set_limit(3, "keep", "lt", 8)
     assert lab.told["histogram"]["key"] == "keep"
     assert lab.told["histogram"]["old"] is None
+
+
+#: Conditions on ``days`` before and after, with how many of 2, 7, 9, 14, 40 they judge otherwise.
+MOVED = [
+    ("gt", 7, "gt", 14, 2),
+    ("gt", 7, "gte", 14, 1),  # 9 alone: 14 meets both
+    ("gt", 7, "gte", 7, 1),  # 7 itself
+    ("gte", 14, "gt", 7, 1),
+    ("lt", 9, "lt", 14, 1),
+    ("lte", 9, "lt", 9, 1),
+    ("lte", 7, "lte", 9, 1),
+    ("gt", 7, "lt", 7, 0),  # all but 7 change; none of them since it lies between
+    ("between", [7, 14], "between", [9, 14], 1),
+    ("between", [7, 14], "between", [7, 9], 1),
+    ("between", [7, 14], "between", [7, 40], 1),
+    ("gt", 7, "between", [7, 14], 0),
+]
+
+
+@pytest.mark.parametrize(("op", "limit", "new_op", "new", "count"), MOVED)
+def test_the_bracket_counts_whom_the_two_limits_judge_otherwise(op, limit, new_op, new, count):
+    rules = rb.RuleSet("r", "v1", [rb.Rule({"days": {op: limit}}, "in")], "out", unreadable="skip")
+    lab = RuleLab(ROWS, rules, subject="host")
+    if op != new_op:
+        lab.set_operator(1, "days", op, new_op)
+    lab.set_limit(1, "days", new_op, new)
+    spread = lab.told["histogram"]
+    assert spread["between"] == count
+    if count:
+        assert count == lab.comparison.changed
+    meets = compile_condition(new_op, new)
+    middle = 0 if spread["centred"] else (spread["edges"][1] - spread["edges"][0]) / 2
+    assert spread["inside"] == [meets(edge + middle) == 1 for edge in spread["edges"][:-1]]
+    assert "between the limits is in" in spread["words"] or new_op != "between"
+
+
+def test_of_a_pair_the_end_that_was_changed_is_looked_at():
+    rules = rb.RuleSet("r", "v1", [rb.Rule({"days": {"between": [7, 14]}}, "in")], "out")
+    lab = RuleLab(ROWS, rules, subject="host")
+    ends = lambda: [(lab.told["histogram"][one] or {}).get("text") for one in ENDS]  # noqa: E731
+    assert ends() == ["7", "7", "14"]
+    lab.set_limit(1, "days", "between", [7, 20])
+    assert ends() == ["20", "14", "7"]
+    lab.set_limit(1, "days", "between", [3, 20])
+    assert ends() == ["3", "7", "20"]
+
+
+ENDS = ("new", "old", "further")
+
+
+def test_a_line_stands_between_bars_of_single_numbers():
+    """What lies on the limit is left of the line of ``gt``, and right of that of ``gte``."""
+    lab = RuleLab(answer())
+    spread = lab.told["histogram"]
+    width = spread["edges"][1] - spread["edges"][0]
+    assert spread["new"]["text"] == "7"
+    assert spread["centred"] == (width == 1)
+    few = RuleLab([{"d": n} for n in range(9)], rb.RuleSet.bare([rb.Rule({"d": {"gt": 4}}, "in")]))
+    assert few.told["histogram"]["new"] == {"at": 5.0, "text": "4"}
+    few.set_operator(1, "d", "gt", "gte")
+    assert few.told["histogram"]["new"] == {"at": 4.0, "text": "4"}
+
+
+def test_a_slider_says_what_lies_beyond_it():
+    rows = [{"d": n % 10} for n in range(99)] + [{"d": 90_000}, {"d": 1_000}]
+    lab = RuleLab(rows, rb.RuleSet.bare([rb.Rule({"d": {"gt": 4}}, "in")], "out"))
+    slider = lab.told["rules"][0]["conditions"][0]["slider"]
+    assert slider["max"] < 1_000
+    assert slider["beyond"] == "2 above, to 90000"
+    lab.set_limit(1, "d", "gt", 90_000)
+    slider = lab.told["rules"][0]["conditions"][0]["slider"]
+    assert slider["max"] >= 90_000
+    assert slider["beyond"] == ""
 
 
 def test_rows_on_the_edge_are_named_with_their_distance():
@@ -710,6 +917,10 @@ def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
         await new Promise((then) => setTimeout(then, 1));
         return about.args?.at(-1) === "refused" ? null : {};
       };
+      let settled_down = 0;
+      const settle = () => { settled_down += 1; };
+      let drawn_back = 0;
+      const around = () => { drawn_back += 1; };
       %s
       const keep = async () => { if (await settled()) await ask("keep", {}); };
       await keep();
@@ -722,6 +933,7 @@ def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
       edit({ id: 2 }, "label", "refused");
       edit({ id: 1 }, "verdict", "old");
       await keep();
+      sent.push(["settled", settled_down, drawn_back]);
       console.log(JSON.stringify(sent));
     """
     run = subprocess.run(
@@ -741,6 +953,7 @@ def test_every_field_that_was_changed_is_sent_before_the_draft_is_kept():
         ["keep", None, None, None],
         ["edit", "label", 2, "refused"],
         ["edit", "verdict", 1, "old"],
+        ["settled", 2, 1],
     ]
     # Both ways out of the page wait for it.
     for what in ('ask("text"', 'ask("keep"'):

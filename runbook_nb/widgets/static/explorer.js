@@ -35,6 +35,7 @@ const heads = (...names) =>
 // What a picture holds that is not drawn by us goes, whoever sent it.
 const parsed = (text) => {
   const read = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  if (read.namespaceURI !== SVG || read.localName !== "svg") return null;
   for (const one of [read, ...read.querySelectorAll("*")]) {
     if (one.namespaceURI !== SVG || !DRAWN.has(one.localName)) {
       one.remove();
@@ -140,9 +141,9 @@ const render = ({ model, el }) => {
     root.append(make("p", { class: "rbx-note" }, glyph("▲", { class: "rbw-sign" }), " ",
       opening.lacking));
   }
-  root.append(make("div", { class: "rbx-panes" },
-    pane,
-    total || fans.length ? make("div", { class: "rbx-side" }, panel, rows, evidence) : null));
+  const side = make("div", { class: "rbx-side" }, panel, rows, evidence);
+  const panes = make("div", { class: "rbx-panes" }, pane, total || fans.length ? side : null);
+  root.append(panes);
   if (total) root.append(transport, state);
 
   // -- the position -------------------------------------------------------------------------
@@ -209,8 +210,8 @@ const render = ({ model, el }) => {
     const focus = canvas.contains(document.activeElement);
     flow = { id, nodes: new Map(), edges: [], names, note, focus };
     canvas.replaceChildren();
-    if (!picture.svg) return;
-    const drawn = parsed(picture.svg);
+    const drawn = picture.svg && parsed(picture.svg);
+    if (!drawn) return;
     drawn.setAttribute("role", "group");
     drawn.setAttribute("aria-label", "flowchart");
     for (const node of drawn.querySelectorAll("[data-n]")) {
@@ -390,8 +391,16 @@ const render = ({ model, el }) => {
 
   // -- the decision and the state -----------------------------------------------------------
 
+  // Beside the chart there is room for so many letters of keys, values and limits.
+  const ROOM = 30;
+  const long = (cell) => cell.reduce((sum, [, text]) => sum + text.length, 0);
+  const lettersOf = (rows) =>
+    [1, 2, 4].reduce((sum, at) => sum + Math.max(0, ...rows.map((row) => long(row[at]))), 0);
+
   const prove = (made) => {
     evidence.replaceChildren();
+    if (made && lettersOf(made.rows) > ROOM) panes.after(evidence);
+    else if (!side.contains(evidence)) side.append(evidence);
     if (!made) {
       evidence.append(make("span", { class: "rbw-dim" }, "no decision on this way"));
       return;

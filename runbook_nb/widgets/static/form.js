@@ -35,7 +35,7 @@ const inputOf = (field, has) => {
 };
 
 const render = ({ model, el }) => {
-  const { root, say, ask, act, done } = frame(el, model, `Run ${model.get("title")}`);
+  const { root, say, ask, act, settle, done } = frame(el, model, `Run ${model.get("title")}`);
   root.classList.add("rbf");
   const mine = `rbf-${(forms += 1)}`;
   const touched = new Set();
@@ -271,6 +271,7 @@ const render = ({ model, el }) => {
     "change:filled": showFilled,
     "change:faults": showFaults,
     "change:status change:progress change:outcome change:stale": showStatus,
+    "change:entries change:status": settle,
   };
   for (const [events, draw] of Object.entries(heardOf)) {
     for (const event of events.split(" ")) model.on(event, draw);

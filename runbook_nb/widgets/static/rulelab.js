@@ -14,7 +14,7 @@ const dim = (...text) => make("span", { class: "rbw-dim" }, ...text);
 const signed = (n) => (n > 0 ? `+${told(n)}` : n < 0 ? `−${told(-n)}` : "0");
 
 const render = ({ model, el }) => {
-  const { root, say, fail, ask, act, done } = frame(el, model, "Rule lab");
+  const { root, say, ask, act, settle, done } = frame(el, model, "Rule lab");
   const head = make("div", { class: "rbwl-bar" });
   const form = make("div", { class: "rbwl-form", role: "group", "aria-label": "Rules" });
   const result = make("div", { class: "rbwl-result", role: "group", "aria-label": "What changes" });
@@ -35,7 +35,9 @@ const render = ({ model, el }) => {
       }
     } finally {
       sending = null;
+      settle();
     }
+    if (!taken) around(); // what was not taken does not stand there
     return taken;
   };
   const change = (about) => {
@@ -89,8 +91,9 @@ const render = ({ model, el }) => {
   };
 
   const signOf = (op) => (lab.ops.find(([known]) => known === op) ?? [op, op])[1];
-  const leads = (chosen, label, on) => {
-    const values = lab.words.map((one) => [one.value, one.word]);
+  const SKIP = ["skip", "skip the rule"];
+  const leads = (chosen, label, on, others = []) => {
+    const values = [...lab.words.map((one) => [one.value, one.word]), ...others];
     if (!values.some(([value]) => value === chosen)) values.push([chosen, chosen]);
     return make("span", { class: "rbwl-cond" }, tile(chosen), picked(values, chosen, label, on));
   };
@@ -127,9 +130,11 @@ const render = ({ model, el }) => {
   };
 
   const limited = (rule, one, number) => {
-    const name = `limit of ${one.key}, rule ${number}`;
+    const name = `limit of ${one.key}, ${rule.id < 0 ? number : `rule ${number}`}`;
     const send = (value) => edit(rule, "limit", one.key, one.op, one.kind, value);
-    if (one.kind === "hidden" || one.kind === "fixed") return data(String(one.value));
+    if (one.kind === "hidden" || one.kind === "fixed") {
+      return make("span", {}, data(String(one.value)), one.instead ? dim(` ${one.instead}`) : "");
+    }
     if (one.kind === "list") return listed(rule, one, name, send);
     if (one.kind.startsWith("between_")) {
       const ends = one.value.map((end) => ({ ...end }));
@@ -157,7 +162,8 @@ const render = ({ model, el }) => {
       style: `left:calc(${8 - 16 * share}px + ${100 * share}% - 1px)` });
     return make("div", { class: "rbwl-line rbwl-slide", style: "padding-left:30px" },
       make("span", { class: "rbwl-track" }, range, tick),
-      make("span", { class: "rbw-dim rbwl-small" }, `${min} to ${max} ${one.unit}`));
+      make("span", { class: "rbw-dim rbwl-small" }, `${min} to ${max} ${one.unit}${
+        one.slider.beyond && `; ${one.slider.beyond}`}`));
   };
 
   // --- one rule ---------------------------------------------------------------------------------
@@ -193,6 +199,9 @@ const render = ({ model, el }) => {
     return line;
   };
 
+  let dragged = null;
+  const numberOf = (rule) => lab.first + lab.rules.findIndex((one) => one.id === rule.id) + 1;
+
   const handle = (rule, number) => make("button", {
     type: "button", class: "rbwl-x", draggable: "true", "data-field": "grip",
     "aria-label": `Rule ${number}: move with the arrow keys up and down`,
@@ -203,27 +212,28 @@ const render = ({ model, el }) => {
         if (!by) return undefined;
         event.preventDefault();
         event.stopPropagation();
-        const to = lab.rules.findIndex((one) => one.id === rule.id) + 1 + by;
-        if (to < 1 || to > lab.rules.length) return undefined;
+        const to = numberOf(rule) + by;
+        if (to < 1 || to > lab.total) return undefined;
         return edit(rule, "move", to);
       }),
       dragstart: (event) => {
         event.stopPropagation();
-        event.dataTransfer.setData("text/plain", String(rule.id));
+        dragged = rule;
+        event.dataTransfer.setData("text/plain", `rule ${number}`);
         event.dataTransfer.effectAllowed = "move";
       },
+      dragend: () => { dragged = null; },
     },
   }, glyph("⋮⋮"));
 
   const dropped = (rule) => ({
-    dragover: (event) => event.preventDefault(),
+    dragover: (event) => dragged && event.preventDefault(),
     drop: act((event) => {
       event.preventDefault();
       event.stopPropagation();
-      const moved = Number(event.dataTransfer.getData("text/plain"));
-      const to = lab.rules.findIndex((one) => one.id === rule.id) + 1;
-      if (moved !== rule.id) return edit({ id: moved }, "move", to);
-      return undefined;
+      // What was dragged from elsewhere is none of our rules.
+      if (!dragged || dragged.id === rule.id) return undefined;
+      return edit(dragged, "move", numberOf(rule));
     }),
   });
 
@@ -315,30 +325,56 @@ const render = ({ model, el }) => {
     return at;
   };
 
-  const otherwise = make("div", { class: "rbwl-rule rbwl-default", role: "group", "aria-label": "Default" });
-  const fallback = () => {
-    const one = lab.default;
-    otherwise.hidden = !one;
-    if (!one) return;
-    const own = otherwise.contains(document.activeElement) && document.activeElement.dataset.field;
-    const count = one.fired === one.before ? dim(`${told(one.fired)}, as before`)
-      : make("span", {}, make("strong", {}, told(one.fired)), `, before ${told(one.before)}`);
-    const branch = leads(one.then, "verdict of the default",
-      (event) => change({ what: "default", branch: event.target.value }));
-    branch.lastChild.dataset.field = "branch";
-    otherwise.replaceChildren(
-      make("div", { class: "rbwl-line" }, "otherwise →", branch, make("span", { class: "rbwl-gap" }),
-        make("span", { class: "rbwl-tag rbwl-small" }, "default")),
-      typed(one.label, "label of the default",
-        (event) => change({ what: "default", label: event.target.value }),
-        { style: "width:100%;margin:6px 0 2px", placeholder: "why, in a sentence", "data-field": "label" }),
-      make("div", { class: "rbwl-small" }, count));
-    if (own) otherwise.querySelector(`[data-field=${own}]`)?.focus();
+  // What decides where no rule does, and what none is asked about. It is made anew each time.
+  const focused = (at, fill) => {
+    const own = [...at.querySelectorAll("[data-field]")].indexOf(document.activeElement);
+    fill();
+    if (own >= 0) at.querySelectorAll("[data-field]")[own]?.focus();
+  };
+  const ends = [["default", "otherwise", "default"], ["unreadable", "a value is unreadable", "unreadable"]]
+    .map(([what, name, tag]) => {
+      const at = make("div", { class: "rbwl-rule rbwl-default", role: "group",
+        "aria-label": what[0].toUpperCase() + what.slice(1) });
+      const fill = () => {
+        const one = lab[what];
+        at.hidden = !one;
+        if (!one) return;
+        const branch = leads(one.then, `verdict of the ${what}`,
+          (event) => change({ what, branch: event.target.value }), what === "unreadable" ? [SKIP] : []);
+        branch.lastChild.dataset.field = "branch";
+        at.replaceChildren(
+          make("div", { class: "rbwl-line" }, `${name} →`, branch, make("span", { class: "rbwl-gap" }),
+            make("span", { class: "rbwl-tag rbwl-small" }, tag)),
+          one.label === null ? "" : typed(one.label, `label of the ${what}`,
+            (event) => change({ what, label: event.target.value }),
+            { style: "width:100%;margin:6px 0 2px", placeholder: "why, in a sentence", "data-field": "label" }),
+          make("div", { class: "rbwl-small" }, one.fired === one.before ? dim(`${told(one.fired)}, as before`)
+            : make("span", {}, make("strong", {}, told(one.fired)), `, before ${told(one.before)}`)));
+      };
+      return { at, fill };
+    });
+  const grounds = make("div");
+  const ground = (one) => {
+    const number = -one.id;
+    const text = (what, label) => typed(one[what], `${label} ${number}`,
+      (event) => edit(one, what, event.target.value), { style: "flex:1;min-width:0", "data-field": what });
+    return make("div", { class: "rbwl-rule rbwl-default", role: "group", "aria-label": `Ground outside ${number}` },
+      make("div", { class: "rbwl-line" }, "outside: ", one.conditions.map((each, n) =>
+        make("span", { class: "rbwl-cond" }, n ? "and " : "", data(each.key), data(signOf(each.op)),
+          limited(one, each, `ground ${number}`)))),
+      make("div", { class: "rbwl-line" }, text("what", "what lies outside,")),
+      make("div", { class: "rbwl-line" }, text("why", "why it lies outside,")));
+  };
+  const around = () => {
+    ends.forEach(({ at, fill }) => focused(at, fill));
+    focused(grounds, () => grounds.replaceChildren(...lab.outside.map(ground)));
   };
 
   const more = make("button", { type: "button", class: "rbw-btn", on: { click: act(() => change({ what: "add" })) } },
     "+ rule");
-  const cut = make("div", { class: "rbw-dim" });
+  const cut = make("div", { class: "rbwl-line" });
+  const turn = (words, first) => make("button", { type: "button", class: "rbw-btn",
+    on: { click: act(() => ask("page", { first })) } }, words);
 
   // --- what it comes to -------------------------------------------------------------------------
 
@@ -356,12 +392,11 @@ const render = ({ model, el }) => {
     const low = edges[0], x = (value) => ((value - low) / (edges[edges.length - 1] - low)) * wide;
     const tallest = Math.max(...counts);
     const y = (count) => (count ? Math.max((count / tallest) * (high - top), 2) : 0);
-    const inside = (value) => (spread.right === (value >= spread.new.at) ? "rbwl-b" : "");
     const made = draw("svg", { viewBox: `-4 0 ${wide + 8} ${high + foot}`, role: "img", class: "rbwl-hist",
       "aria-label": `${spread.key}: ${spread.words}; the limit is ${spread.new.text}${
-        spread.old ? `, it was ${spread.old.text}` : ""}` });
+        spread.further ? ` and ${spread.further.text}` : ""}${spread.old ? `, it was ${spread.old.text}` : ""}` });
     const gap = Math.min(1, x(edges[1]) / 8);
-    counts.forEach((count, n) => made.append(draw("rect", { class: inside(edges[n]), x: x(edges[n]) + gap,
+    counts.forEach((count, n) => made.append(draw("rect", { class: spread.inside[n] ? "rbwl-b" : "", x: x(edges[n]) + gap,
       y: high - y(count), width: Math.max(x(edges[n + 1]) - x(edges[n]) - 2 * gap, 1), height: y(count) },
     draw("title", {}, `${labels[n]}: ${count}`))));
     made.append(draw("line", { class: "rbwl-axis", "stroke-width": 1, x1: 0, x2: wide, y1: high, y2: high }));
@@ -375,13 +410,18 @@ const render = ({ model, el }) => {
     const moved = old && old.at !== now.at;
     const line = (one, look, dashes = "none") => draw("line", { class: look, "stroke-dasharray": dashes, x1: x(one.at), x2: x(one.at), y1: 2, y2: high });
     const right = (one) => x(one.at) < wide - 90;
+    const apart = moved ? Math.abs(x(old.at) - x(now.at)) : Infinity;
+    const first = moved && x(old.at) < x(now.at);
+    const after = right(now) && (first || apart > 60);
     if (moved) {
-      const first = x(old.at) < x(now.at);
       made.append(line(old, "rbwl-axis", "2 3"));
-      const roomy = Math.abs(x(old.at) - x(now.at)) > 60;
-      const outward = roomy ? right(old) : !first;
-      made.append(words(`${lab.before}: ${old.text}`, x(old.at) + (outward ? 6 : -6),
-        roomy || right(now) ? 13 : 28, outward ? "start" : "end"));
+      // To the side where the draft's label is not, else below it.
+      const roomy = after && apart > 60;
+      const tight = first && !roomy && x(old.at) < 70;
+      const outward = first ? tight || roomy : right(old);
+      const low = first ? tight || (!after && apart < 90) : !outward && after && apart < 130;
+      made.append(words(`${lab.before}: ${old.text}`, x(old.at) + (outward ? 6 : -6), low ? 28 : 13,
+        outward ? "start" : "end"));
       const [a, b] = [x(old.at), x(now.at)].sort((one, other) => one - other);
       if (spread.between) {
         made.append(draw("path", { class: "rbwl-axis", "stroke-width": 1, d: `M${a + 2} 58V50H${b - 2}V58`, fill: "none" }));
@@ -390,7 +430,7 @@ const render = ({ model, el }) => {
       }
     }
     made.append(line(now, "rbwl-new"));
-    const after = right(now) && !(moved && Math.abs(x(old.at) - x(now.at)) <= 60 && x(old.at) > x(now.at));
+    if (spread.further) made.append(line(spread.further, "rbwl-new"));
     made.append(words(`${moved || !old ? "draft" : lab.before}: ${now.text}`, x(now.at) + (after ? 6 : -6), 13,
       after ? "start" : "end", "rbwl-strong"));
     const long = Math.max(...labels.map((label) => label.length)) * 7 + 30;
@@ -398,7 +438,8 @@ const render = ({ model, el }) => {
     labels.forEach((label, n) => {
       const last = n === labels.length - 1;
       if (last ? !spread.open : n % every || x(edges[n]) > wide - long / 2) return;
-      made.append(words(last ? `${labels[n - 1]}+` : label, x(edges[n]), high + 15,
+      const middle = spread.centred && !last ? x(edges[1]) / 2 : 0;
+      made.append(words(last ? `${labels[n - 1]}+` : label, x(edges[n]) + middle, high + 15,
         last ? "end" : n || long < 60 ? "middle" : "start"));
     });
     return make("figure", { style: "margin:0" },
@@ -433,7 +474,7 @@ const render = ({ model, el }) => {
         old === now ? dim("0") : make("strong", {}, signed(now - old))])));
     if (lab.histogram) parts.push(bars(lab.histogram));
     if (lab.flips.length) parts.push(changes());
-    const idle = lab.rules.map((rule, n) => [rule, n + 1]).filter(([rule]) => rule.silent);
+    const idle = lab.rules.map((rule, n) => [rule, lab.first + n + 1]).filter(([rule]) => rule.silent);
     if (idle.length) {
       parts.push(table("Never fired", "", [["rule"], ["why"]], idle.map(([rule, number]) =>
         [String(number), rule.silent.replace("never fired: ", "")])));
@@ -494,7 +535,7 @@ const render = ({ model, el }) => {
     keep.disabled = !lab.can_keep;
     keys.replaceChildren(...lab.keys.map((key) => make("option", { value: key })));
     const held = document.activeElement;
-    const wanted = lab.rules.map((rule, n) => box(rule, n + 1));
+    const wanted = lab.rules.map((rule, n) => box(rule, lab.first + n + 1));
     const ids = new Set(lab.rules.map((rule) => rule.id));
     for (const [id, { at }] of boxes) {
       if (!ids.has(id)) {
@@ -505,8 +546,12 @@ const render = ({ model, el }) => {
     wanted.forEach((at, n) => {
       if (form.children[n] !== at) form.insertBefore(at, form.children[n] ?? null);
     });
-    fallback();
-    cut.textContent = lab.more ? `${lab.more} more rules are not shown` : "";
+    around();
+    cut.hidden = !(lab.more || lab.first);
+    cut.replaceChildren(...(lab.more || lab.first ? [dim(`rules ${told(lab.first + 1)} to ${
+      told(lab.first + lab.rules.length)} of ${told(lab.total)}`),
+    lab.first ? turn("rules before", Math.max(lab.first - lab.page, 0)) : "",
+    lab.more ? turn("rules after", lab.first + lab.rules.length) : ""] : []));
     if (held && held !== document.activeElement && held.isConnected && form.contains(held)) held.focus();
     results();
   };
@@ -520,7 +565,7 @@ const render = ({ model, el }) => {
       lab.not_applied ? `; ${lab.not_applied} not applied` : ""}`);
   };
 
-  form.append(otherwise, more, cut, keys);
+  form.append(cut, ...ends.map(({ at }) => at), grounds, more, keys);
   root.append(head, out, make("div", { class: "rbwl-panes" }, form, result));
   show();
   model.on("change:told", anew);

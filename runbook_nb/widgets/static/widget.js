@@ -22,12 +22,14 @@ const glyph = (sign, has = {}) => make("span", { "aria-hidden": "true", ...has }
 const told = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u2009");
 
 const PATIENCE = 2000;
+const SETTLED = 500;
 let questions = 0;
 
 // Make the root of a widget in `el`. Gives: `root`, to be filled; `say(text)`, heard by a reader of
 // the screen; `fail(fault)` and `fine()`, which show and take back what went wrong; `ask(what,
 // about)`, which promises the kernel's answer, or null once the fault has been shown; `act(call)`,
-// which makes a handler whose faults are shown; and `done()`, for when the view goes away.
+// which makes a handler whose faults are shown; `settle()`, after a change by hand; and `done()`,
+// for when the view goes away.
 const frame = (el, model, name) => {
   const live = make("div", { class: "rbw-live", "aria-live": "polite" });
   const alert = make("div", { class: "rbw-fault", role: "alert", hidden: true });
@@ -101,11 +103,37 @@ const frame = (el, model, name) => {
   };
   model.on("msg:custom", heard);
   model.on("change:fault", faulted);
+
+  // The static view is an output before this one: of the same cell, and with the same mark. Beside
+  // a widget that works it would say everything twice. A page of what was saved has no kernel.
+  const gone = () => model.get("layout")?.comm_live === false;
+  const alone = () => {
+    const mark = model.get("_mark");
+    if (!mark || gone()) return;
+    for (let box = el.parentElement; box; box = box.parentElement) {
+      let still = [...box.getElementsByClassName(mark)]
+        .filter((one) => one.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_FOLLOWING).pop();
+      while (still && still.parentElement !== box) still = still.parentElement;
+      if (still) still.style.display = "none";
+      if (still || box.matches(".jp-OutputArea, .cell_container")) return;
+    }
+  };
+  // Called once it is in the page, and when an output may have been drawn anew.
+  const seen = new ResizeObserver(alone);
+  seen.observe(outer);
+  // What is changed by hand is in the static view too, once there is a pause.
+  let pause = 0;
+  const settle = () => {
+    clearTimeout(pause);
+    pause = setTimeout(() => gone() || model.send({ ask: "settle", about: {} }), SETTLED);
+  };
   const done = () => {
+    seen.disconnect();
+    clearTimeout(pause);
     model.off("msg:custom", heard);
     model.off("change:fault", faulted);
     for (const { late } of open.values()) clearTimeout(late);
     open.clear();
   };
-  return { root, say, fail, fine, ask, act, done };
+  return { root, say, fail, fine, ask, act, settle, done };
 };

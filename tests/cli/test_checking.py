@@ -1,0 +1,104 @@
+"""Checking files: what each is said to hold, what is wrong with it, and the exit status."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import runbook_nb as rb
+
+RULES = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], "fresh")
+
+
+@pytest.fixture(scope="module")
+def envelope():
+    return rb.triage([{"host": "a", "days": 9}], RULES, subject="host", source="one row")
+
+
+def test_rules_are_named_with_their_digest(call):
+    RULES.save("a.yaml")
+    Path("a.json").write_text(RULES.to_json())
+    status, out, err = call("check", "a.yaml", "a.json")
+    assert (status, err) == (0, "")
+    said = f"rules age v1, 1 rule, digest {RULES.digest}"
+    assert out == f"a.yaml: {said}\na.json: {said}\n"
+
+
+def test_everything_wrong_with_rules_is_named_with_its_line(call):
+    Path("a.yaml").write_text(
+        "name: age\nversion: v1\nrules:\n- when: {days: {gte: 7, ge: 8}}\n  then: old\n"
+        "- when: {}\n  then: older\ndefault: fresh\n"
+    )
+    status, out, _ = call("check", "a.yaml")
+    assert status == 1
+    assert out.startswith("a.yaml: wrong\n")
+    assert "line 4" in out
+    assert "line 6" in out
+    assert "did you mean" in out
+
+
+@pytest.mark.parametrize("name", ["a.ipynb", "a.html", "a.json"])
+def test_answers_are_counted(call, envelope, name):
+    envelope.to_notebook("a.ipynb")
+    envelope.to_html("a.html")
+    Path("a.json").write_text(envelope.to_json(dossier=True))
+    assert call("check", name) == (0, f"{name}: 1 answer\n", "")
+
+
+def test_a_damaged_answer_is_wrong(call, envelope):
+    envelope.to_html("a.html")
+    page = Path("a.html").read_text()
+    begin = page.index("<!--") + 60
+    Path("a.html").write_text(page[:begin] + page[begin + 4 :])
+    status, out, _ = call("check", "a.html")
+    assert status == 1
+    assert "damaged" in out
+
+
+def test_every_answer_of_a_notebook_is_read(call, envelope):
+    envelope.to_notebook("a.ipynb")
+    first = nbformat.read("a.ipynb", 4)
+    other = rb.triage([{"host": "b", "days": 1}], RULES, subject="host", source="one row")
+    other.to_notebook("b.ipynb")
+    first.cells += nbformat.read("b.ipynb", 4).cells
+    for number, cell in enumerate(first.cells):
+        cell.id = f"cell-{number}"
+    nbformat.write(first, "both.ipynb")
+    assert call("check", "both.ipynb")[1] == "both.ipynb: 2 answers\n"
+
+
+def test_a_notebook_is_held_to_its_format(call):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1") for _ in range(2)])
+    for cell in notebook.cells:
+        cell.id = "same"
+    Path("a.ipynb").write_text(json.dumps(notebook))
+    status, out, _ = call("check", "a.ipynb")
+    assert status == 1
+    assert out.startswith("a.ipynb: 0 answers\n  not valid: ")
+    del notebook.cells[0]["id"], notebook.cells[1]["id"]
+    Path("b.ipynb").write_text(json.dumps(notebook))
+    assert call("check", "b.ipynb")[0] == 1
+
+
+def test_a_file_that_is_none_of_these_is_wrong(call):
+    Path("a.txt").write_text("hello")
+    Path("b.json").write_text("{")
+    status, out, _ = call("check", "a.txt", "b.json", "gone.ipynb")
+    assert status == 1
+    assert [line for line in out.splitlines() if line.endswith("wrong")] == [
+        "a.txt: wrong",
+        "b.json: wrong",
+        "gone.ipynb: wrong",
+    ]
+
+
+def test_what_was_found_is_json_when_asked(call):
+    RULES.save("a.yaml")
+    status, out, _ = call("check", "a.yaml", "gone.html", "--json")
+    told = json.loads(out)
+    assert (status, told["format"]) == (1, "runbook_nb/check/1")
+    assert [(one["file"], len(one["problems"])) for one in told["files"]] == [
+        ("a.yaml", 0),
+        ("gone.html", 1),
+    ]
