@@ -207,12 +207,8 @@ class Structure(Immutable, Renderable):
 
     def find(self, id_or_name: str, kind: str | None = None) -> Iterator[StructureNode]:
         """Yield the nodes whose id or name is the given word."""
-        nodes = self.nodes if kind is None else self.of_kind(kind)
+        nodes = self.nodes if kind is None else self._kinds.get(kind, ())
         return (node for node in nodes if id_or_name in (node.id, node.name))
-
-    def of_kind(self, kind: str) -> tuple[StructureNode, ...]:
-        """Give the nodes of a kind, in declared order."""
-        return self._kinds.get(kind, ())
 
     @cached_property
     def _kinds(self) -> dict[str | None, tuple[StructureNode, ...]]:

@@ -89,7 +89,7 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
         found.setdefault(text(key), []).append(fan)
     structure = run.structure
     counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
-    deciders = {place_of(structure, node.key) for node in structure.of_kind("decider")}
+    deciders = {place_of(structure, n.key) for n in structure.nodes if n.kind == "decider"}
     named = _places_of(structure, decider)
     decides = {key: key in deciders or counts.has_decider for key, counts in counted.items()}
     if named:
