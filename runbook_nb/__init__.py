@@ -251,6 +251,8 @@ if TYPE_CHECKING:
     from runbook_nb.runbook import (
         verdict_rows_of as verdict_rows_of,
     )
+    from runbook_nb.runbook.claims import Claim as Claim
+    from runbook_nb.runbook.verify import Verification as Verification
     from runbook_nb.settings import (
         settings as settings,
     )
@@ -260,6 +262,7 @@ if TYPE_CHECKING:
     from runbook_nb.share.sharing import (
         share_notebook as share_notebook,
     )
+    from runbook_nb.share.verify import verify_file as verify_file
     from runbook_nb.tools import (
         InnerCallRecord as InnerCallRecord,
     )
@@ -409,6 +412,9 @@ _HOMES: dict[str, str] = {
     "WalkOptions": "runbook",
     "RecordingOptions": "runbook",
     "Envelope": "runbook",
+    "Verification": "runbook.verify",
+    "Claim": "runbook.claims",
+    "verify_file": "share.verify",
     "WalkDescriptor": "runbook",
     "VerdictRow": "runbook",
     "DECLINED_VERDICT": "runbook",

@@ -37,7 +37,8 @@ GROUPS = {
     "share": (
         "Keeping and handing on",
         "Keeping a history of runs: [](../howto/keep-a-history.md). "
-        "Making a notebook safe to hand on: [](../howto/share-a-notebook.md).",
+        "Making a notebook safe to hand on: [](../howto/share-a-notebook.md). "
+        "Checking what somebody handed on: [](../howto/check-an-answer.md).",
     ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
@@ -79,7 +80,7 @@ GIVEN_BACK = {
     ],
     "runbook": [
         "runbook_nb.runbook.envelope.VerdictTable",
-        "runbook_nb.runbook.envelope.Explanation",
+        "runbook_nb.runbook.explanation.Explanation",
         "runbook_nb.runbook.envelope.FiledWalk",
         "runbook_nb.runbook.dossier.Dossier",
         "runbook_nb.runbook.dossier.SubjectFacts",

@@ -31,12 +31,14 @@ from runbook_nb.record.rulebook import ServedRules
 from runbook_nb.render.flowchart import Flowchart
 from runbook_nb.rules.decision import Selection
 from runbook_nb.rules.revision import Revision
+from runbook_nb.runbook.claims import Claim
 from runbook_nb.runbook.comparing import Comparison
-from runbook_nb.runbook.dossier import ToldDecision
-from runbook_nb.runbook.envelope import Explanation
+from runbook_nb.runbook.explanation import Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
+from runbook_nb.runbook.told import ToldDecision
+from runbook_nb.runbook.verify import Verification
 from runbook_nb.settings import settings
 from runbook_nb.share.history import Forgotten, RunEntry, RunHistory
 from runbook_nb.share.shared import SharedNotebook, ShareFinding
@@ -231,6 +233,13 @@ def store_report(word: str) -> Any:
     return StoreReport(store=word, claims=tuple(claims))
 
 
+def forged(word: str) -> Any:
+    """An answer in which somebody changed a row."""
+    told = answer(word).to_dict(dossier=True)
+    told["result"]["verdicts"][0]["verdict"] = word
+    return rb.Envelope.from_dict(told)
+
+
 def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
 
@@ -274,6 +283,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Ticket: lambda word: shelf(word).filed.meta,
     ToldDecision: lambda word: ToldDecision.of(rb.decide({"days": 30, "known": True}, rules(word))),
     VerdictTable: lambda word: answer(word).verdicts,
+    Verification: lambda word: answer(word).verify(),
+    Claim: lambda word: forged(word).verify().contradicted[0],
     WholeLog: lambda word: run(word).commits.whole(),
     _Absence: lambda word: _Absence(rb.absent(word, checked=[rb.Item(word, why=word)]), "ages"),
     rb.Chart: chart,
