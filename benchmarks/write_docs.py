@@ -53,7 +53,7 @@ STOPS = {
     21: _ENVELOPE,
     28: (
         "Digests and packing take most of what is packed, on both cores. Filed one by one, each is "
-        "a transaction of ten pages, on one core; what cannot be packed still gets a digest and a "
+        "a transaction of nine pages, on one core; what cannot be packed still gets a digest and a "
         "ticket, which the reference does without."
     ),
     29: "Scheduler, caller and both workers share two cores.",

@@ -251,12 +251,18 @@ if TYPE_CHECKING:
     from runbook_nb.runbook import (
         verdict_rows_of as verdict_rows_of,
     )
+    from runbook_nb.runbook.claims import Claim as Claim
+    from runbook_nb.runbook.verify import Verification as Verification
     from runbook_nb.settings import (
         settings as settings,
     )
     from runbook_nb.share.catalogue import (
         Runs as Runs,
     )
+    from runbook_nb.share.sharing import (
+        share_notebook as share_notebook,
+    )
+    from runbook_nb.share.verify import verify_file as verify_file
     from runbook_nb.tools import (
         InnerCallRecord as InnerCallRecord,
     )
@@ -406,6 +412,9 @@ _HOMES: dict[str, str] = {
     "WalkOptions": "runbook",
     "RecordingOptions": "runbook",
     "Envelope": "runbook",
+    "Verification": "runbook.verify",
+    "Claim": "runbook.claims",
+    "verify_file": "share.verify",
     "WalkDescriptor": "runbook",
     "VerdictRow": "runbook",
     "DECLINED_VERDICT": "runbook",
@@ -417,6 +426,7 @@ _HOMES: dict[str, str] = {
     "render_verdict_table": "runbook",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
+    "share_notebook": "share.sharing",
     "Runs": "share.catalogue",
 }
 

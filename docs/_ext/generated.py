@@ -34,7 +34,12 @@ GROUPS = {
         "Changing rules by hand: [](../howto/iterate-rules.md). "
         "Going through a walk: [](../howto/explore-a-walk.md).",
     ),
-    "share": ("Keeping", "Keeping a history of runs: [](../howto/keep-a-history.md)."),
+    "share": (
+        "Keeping and handing on",
+        "Keeping a history of runs: [](../howto/keep-a-history.md). "
+        "Making a notebook safe to hand on: [](../howto/share-a-notebook.md). "
+        "Checking what somebody handed on: [](../howto/check-an-answer.md).",
+    ),
     "": ("Settings and the rest", "Options of the process, and the request to stop."),
 }
 
@@ -75,7 +80,7 @@ GIVEN_BACK = {
     ],
     "runbook": [
         "runbook_nb.runbook.envelope.VerdictTable",
-        "runbook_nb.runbook.envelope.Explanation",
+        "runbook_nb.runbook.explanation.Explanation",
         "runbook_nb.runbook.envelope.FiledWalk",
         "runbook_nb.runbook.dossier.Dossier",
         "runbook_nb.runbook.dossier.SubjectFacts",
@@ -90,6 +95,8 @@ GIVEN_BACK = {
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "share": [
+        "runbook_nb.share.shared.SharedNotebook",
+        "runbook_nb.share.shared.ShareFinding",
         "runbook_nb.share.history.RunEntry",
         "runbook_nb.share.history.RunHistory",
         "runbook_nb.share.history.Forgotten",

@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeGuard, TypeVar
 
 from runbook_nb._display import Renderable
+from runbook_nb._ids import random_id
 from runbook_nb._sync import asks_for_loop, loop_at_hand, run_sync
 from runbook_nb._text import counted
 from runbook_nb._value import frozen
@@ -515,6 +516,8 @@ def _read_cursor(cursor: Any) -> tuple[int, str] | None:
 
 
 def _fresh_ref(shelf: Shelf, options: Options) -> str:
+    if options.ids is random_id:  # of 131 bits from the system no two are ever the same
+        return f"art_{random_id(REF_LENGTH)}"
     for _ in range(_DRAWS):
         ref = f"art_{options.ids(REF_LENGTH)}"
         if not is_ref(ref):

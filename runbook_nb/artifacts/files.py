@@ -209,6 +209,15 @@ class _LocalFiles:
         with self._told():
             (self._drafts() / ".".join(task)).unlink(missing_ok=True)
 
+    def noted(self) -> set[str]:
+        drafts = self.root / "drafts"
+        with self._told():
+            notes = [note for shard in _names(drafts) for note in _names(drafts / shard)]
+        return {note.rpartition(".")[2] for note in notes}
+
+    def clear(self) -> int:
+        return 0  # whoever next holds a key does it
+
     def _written(self, data: bytes) -> Path:
         draft = self._drafts() / _DRAFT
         file = os.open(draft, _WRITE | os.O_TRUNC, _MODE)

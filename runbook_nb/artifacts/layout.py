@@ -93,6 +93,12 @@ class Files(Protocol):
     def forget(self, *task: str) -> None:
         """Let go of a note."""
 
+    def noted(self) -> set[str]:
+        """Give the references of everything that is being done, by anybody."""
+
+    def clear(self) -> int:
+        """Remove drafts that nobody goes on with; says how many."""
+
 
 def key_of(scope: ArtifactScope) -> str:
     """Give the name of a scope's folder, whatever is in its parts.
@@ -226,6 +232,35 @@ class FolderStore(DurableStore, plain=True):
                     for name in sorted(files.names(f"{SCOPES}/{key}")):
                         found += _faults(files, key, name)
         return tuple(found)
+
+    def tidy(self) -> int:
+        """Remove what no ticket holds, left behind by processes that were killed.
+
+        In a folder that happens by itself at the next verb, and this may be called at any time. In
+        a bucket nobody can know who is at work: call it when nobody files anything.
+
+        Returns
+        -------
+        int
+            How many files went.
+        """
+        files = self._files
+        with self._lock:
+            # In this order: what is being filed is noted before its payload is there, and until
+            # its ticket is.
+            payloads = [
+                (digest, ref)
+                for shard in files.names(PAYLOADS)
+                for digest in files.names(f"{PAYLOADS}/{shard}")
+                for ref in files.names(f"{PAYLOADS}/{shard}/{digest}")
+            ]
+            held = files.noted()
+            for key in files.names(SCOPES):
+                held.update(map(str, map(_ref_of, files.names(f"{SCOPES}/{key}"))))
+            stray = [(digest, ref) for digest, ref in payloads if ref not in held]
+            for digest, ref in stray:
+                _remove_payload(files, digest, ref)
+            return len(stray) + files.clear()
 
     def view(self, scope: ArtifactScope | None = None) -> Card:
         """Say what this looks like: counts and bytes by kind, for one scope or for all."""

@@ -44,10 +44,10 @@ class RemoteArtifacts(FolderStore):
     that write in one scope in the same moment may each see room for a row, so that together they
     exceed its budget until the next put, and may lose one another's note of what was used last,
     so that another row leaves than the least recently used one. A process that is killed leaves at
-    most a payload without a ticket, which nobody ever reads. Each object store says for itself
-    when a listing shows what was just written; S3, GCS and Azure do at once. Whether what was
-    acknowledged survives a crash of the machine is for the file system to say, too. Where such
-    things matter and there is a disk, take `FileArtifacts` or `SqliteArtifacts`.
+    most a payload without a ticket, which nobody ever reads and `tidy` removes. Each object store
+    says for itself when a listing shows what was just written; S3, GCS and Azure do at once.
+    Whether what was acknowledged survives a crash of the machine is for the file system to say,
+    too. Where such things matter and there is a disk, take `FileArtifacts` or `SqliteArtifacts`.
 
     ``put`` takes about six requests and ``get`` four, so this is the dearest of the stores.
 
@@ -199,6 +199,15 @@ class _RemoteFiles:
 
     def forget(self, *task: str) -> None:
         """Nothing is noted: who else is at work cannot be known."""
+
+    def noted(self) -> set[str]:
+        return set()
+
+    def clear(self) -> int:
+        drafts = self.names("drafts")
+        for name in drafts:
+            self.remove(f"drafts/{name}")
+        return len(drafts)
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root

@@ -26,6 +26,8 @@ from runbook_nb.cli.main import (
     one_line,
     say_error,
 )
+from runbook_nb.cli.share import share
+from runbook_nb.cli.verify import verify
 from runbook_nb.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ app = typer.Typer(
     help="Triage runbooks whose answers can be checked.",
     epilog="Exit status: 0 as it should be; 1 what was asked for does not hold, as each command "
     "says; 2 wrong usage, nothing has run; 3 no answer, because the run failed or there was "
-    "nothing to judge.",
+    "nothing to judge; 4 a file carries no answer to be checked.",
 )
 
 
@@ -159,5 +161,5 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
 
 
 app.command("list")(list_books)
-for command in (run, render, export, compare, check, notebooks):
+for command in (run, render, export, share, compare, check, verify, notebooks):
     app.command()(command)

@@ -2,12 +2,16 @@
 
 Command line layer. Exit statuses:
 
+0  an answer was given
+1  a document shows something else than it did; it was left as it is; or a claim is contradicted
+=======
 =  ==========================================================================
 0  as it should be; of a run, an answer was given
-1  what was asked for does not hold: a file is wrong, a document would change, a verdict is there
-   that must not be; each command says what it asks
+1  what was asked for does not hold: a file is wrong, a document would change, a claim is
+   contradicted, a verdict is there that must not be; each command says what it asks
 2  the command was called in a way it does not know; nothing has run
 3  there is no answer: the run failed, or there was nothing to judge
+4  a file that was to be checked carries no answer
 =  ==========================================================================
 
 An error is one line on the standard error stream. ``--debug`` adds the traceback.
@@ -28,8 +32,10 @@ PROGRAM: Final = "runbook-nb"
 
 ANSWERED: Final = 0
 DIFFERENT: Final = 1
+CONTRADICTED: Final = 1
 USAGE: Final = 2
 NO_ANSWER: Final = 3
+NOT_CARRIED: Final = 4
 
 #: Status of a command that was interrupted from the keyboard, as shells have it.
 INTERRUPTED: Final = 130

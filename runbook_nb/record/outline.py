@@ -26,7 +26,6 @@ from runbook_nb._view import (
     verdict_role,
 )
 from runbook_nb.record.causes import declared_ways
-from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.graph import structure_graph, walk_graph
 from runbook_nb.record.log import StageRef
 from runbook_nb.record.order import drawn_order, judging_rules, shown_order
@@ -135,8 +134,7 @@ class _Told:
         roles = self._roles
         taken: Counter[str] = Counter(dict.fromkeys(roles, 0))
         failed = missed = items = ok = 0
-        for fan in self.walk.log.fan_outs():
-            counts = count_fan_out(fan).served_by(self.walk.redactor)
+        for counts in self.walk.fan_out_counts():
             items, ok = items + counts.items, ok + counts.ok
             failed, missed = failed + counts.failed, missed + counts.not_reached
             taken.update(counts.by_branch)
@@ -166,7 +164,7 @@ class _Told:
     def has_one_kind_of_subject(self) -> bool:
         """Tell whether outcomes can be counted together: those of nested fan-outs cannot."""
         walk = self.walk
-        return walk.only is None and len({fan.stage.id for fan in walk.log.fan_outs()}) == 1
+        return walk.only is None and len({one.stage_id for one in walk.fan_out_counts()}) == 1
 
 
 class _Outline:

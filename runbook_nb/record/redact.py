@@ -265,6 +265,11 @@ class Redactor:
         return len(self._secrets)
 
     @property
+    def secret_texts(self) -> frozenset[str]:
+        """The secret texts it looks for; never to be shown."""
+        return self._secrets.texts
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """Where the policy hides something, from the top of a state or an input."""
         return self._paths

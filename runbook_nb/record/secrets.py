@@ -62,6 +62,11 @@ class Secrets:
     def __contains__(self, text: str) -> bool:
         return text in self._texts
 
+    @property
+    def texts(self) -> frozenset[str]:
+        """The texts themselves."""
+        return self._texts
+
     def with_more(self, texts: Iterable[str]) -> Secrets:
         """Give these and more."""
         return Secrets(self._texts | frozenset(texts))

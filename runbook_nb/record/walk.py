@@ -32,6 +32,7 @@ from runbook_nb.rules.evaluate import Decision, DecisionPath
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runbook_nb.record.counts import FanOutCounts
     from runbook_nb.record.spots import Marks, Spots
     from runbook_nb.record.subjects import SubjectIndex
     from runbook_nb.render.flowchart import Flowchart
@@ -251,6 +252,13 @@ class Walk(Sequence[WalkRow], Renderable):
             for index, shape in fan.begun() if spread else ():
                 if shape.number in spread:
                     yield from self._fans_in(self._rows.part_of(fan, index, prefix))
+
+    def fan_out_counts(self) -> list[FanOutCounts]:
+        """Count how the items of each fan-out ended, as a policy lets its names be seen."""
+        from runbook_nb.record.counts import count_fan_out
+
+        redactor = self._redactor
+        return [count_fan_out(fan).served_by(redactor) for fan in self.log.fan_outs()]
 
     def of(
         self, subject: Any = MISSING, *, index: int | None = None, stage: str | None = None

@@ -28,7 +28,7 @@ MAX_READ: Final = 64 * 1024 * 1024
 MARK: Final = "<!--runbook_nb:payload/"
 _START: Final = f"{MARK}1 sha-256:"
 _END: Final = "-->"
-_COMMENT: Final = re.compile(
+COMMENT: Final = re.compile(
     rf"{re.escape(_START)}([0-9a-f]{{64}}) ([A-Za-z0-9+/]*={{0,2}}){re.escape(_END)}"
 )
 #: What stands around the base64 text.
@@ -81,7 +81,7 @@ def read_embedded(html: str) -> dict[str, Any] | None:
         None when there is no such comment, more than one, or one that is damaged, too large, or
         no JSON object.
     """
-    found = _COMMENT.findall(html, 0) if html.count(_START) == 1 else []
+    found = COMMENT.findall(html, 0) if html.count(_START) == 1 else []
     if len(found) != 1 or len(found[0][1]) > MAX_READ:
         return None
     checked, packed = found[0]

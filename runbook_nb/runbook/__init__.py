@@ -13,7 +13,7 @@ from runbook_nb.runbook.declare import (
     runbook_as_tool,
 )
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
-from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.flowchart import flowchart_as_tool
 from runbook_nb.runbook.table import VerdictTable
@@ -38,7 +38,6 @@ __all__ = [
     "VERDICT_RENDER_NOTE",
     "Dossier",
     "Envelope",
-    "Explanation",
     "FiledWalk",
     "NotCarried",
     "RecordingOptions",

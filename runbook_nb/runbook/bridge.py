@@ -24,7 +24,7 @@ from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.procedure import Procedure, is_procedure
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
-from runbook_nb.rules.keeping import judged_otherwise, next_version
+from runbook_nb.rules.versions import judged_otherwise, next_version
 from runbook_nb.runbook.carried import scrubbed_texts
 from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.envelope import Envelope

@@ -18,6 +18,7 @@ from runbook_nb._view import (
     Data,
     Fact,
     Facts,
+    Flow,
     Prose,
     Run,
     Section,
@@ -25,8 +26,9 @@ from runbook_nb._view import (
     verdict_role,
 )
 from runbook_nb.coverage.ledger import gap_line
+from runbook_nb.rules import Decision
 from runbook_nb.rules.wording import REDACTED
-from runbook_nb.runbook.dossier import SubjectFacts, ToldDecision
+from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.explain import decided_by, facts_of_rows
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.gaps import declined_gap
@@ -319,7 +321,7 @@ def decided_cell(facts: SubjectFacts | None) -> Cell:
     decision = facts.decision
     if decision.via in ("default", "none"):
         return said  # our own words
-    if isinstance(decision, ToldDecision) or decision.deciding is None:
+    if not isinstance(decision, Decision) or decision.deciding is None:
         return Data(value=said, tone="code")
     conditions = decision.conditions_of(decision.deciding)
     apart = conditions[0].apart if len(conditions) == 1 else None
@@ -431,13 +433,21 @@ def _walk_note(walk: Mapping[str, Any]) -> Cell:
     return (*kept, "kept: control flow only")
 
 
-def walk_section(envelope: Envelope) -> Section:
-    """Show the folded walk of a live envelope, the counters of a copy."""
+def walk_section(envelope: Envelope, flow: Flow | None = None) -> Section:
+    """Show the folded walk of a live envelope, the counters of a copy.
+
+    Parameters
+    ----------
+    envelope : Envelope
+    flow : Flow, optional
+        The outline of the walk, where it was worked out otherwise.
+    """
     walk = envelope["result"].get("walk", {})
-    if envelope.run is not None:
+    if flow is None and envelope.run is not None:
         from runbook_nb.record.outline import walk_flow
 
-        parts: tuple[Any, ...] = (walk_flow(envelope.run.walk),)
-    else:
+        flow = walk_flow(envelope.run.walk)
+    parts: tuple[Any, ...] = (flow,)
+    if flow is None:
         parts = (Prose(text="The recorded path is not carried by this copy.", tone="dim"),)
     return Section(label="Walk", parts=parts, note=_walk_note(walk), in_text=False)

@@ -6,26 +6,29 @@ included; where something cannot be written, its words are, and a view says what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from math import isnan
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.record.counts import FanOutCounts
-from runbook_nb.record.redact import Redactor
+from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet, path_for
 from runbook_nb.rules.hiding import HiddenKeys
 from runbook_nb.rules.kinds import OTHER, kind_of
 from runbook_nb.rules.written import read as read_tagged
 from runbook_nb.rules.written import write as write_tagged
-from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts, ToldDecision
+from runbook_nb.runbook.dossier import Dossier, RuleSource, SubjectFacts
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import name_key
+
+if TYPE_CHECKING:
+    from runbook_nb.runbook.told import ToldDecision
 
 #: Written into every carried dossier.
 DOSSIER_FORMAT: Final = "runbook_nb/dossier/1"
@@ -58,7 +61,7 @@ def write_dossier(
         "units": dict(dossier.units),
         "ranked": dossier.ranked,
         "rows": to_wire(list(dossier.rows[:cap])),  # a slice is made column by column
-        "rows_total": len(dossier.rows),
+        "rows_total": dossier.rows_total,
         "subjects": [
             _written_subject(facts, numbers)
             for facts in islice(dossier.subjects() if subjects is None else subjects, cap)
@@ -85,6 +88,50 @@ def _have_own_names(subjects: Sequence[Mapping[str, Any]]) -> bool:
 def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
     """Take secret texts out of JSON values without hiding any key of ours."""
     return thaw(redactor.texts(value)) if redactor.active else value
+
+
+def hidden_by_name(
+    written: Mapping[str, Any], named: Callable[[str], bool]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Hide in a written dossier the compared values of keys that are named, and nothing else.
+
+    Compared values stand in it by their place in the rules and under no name.
+
+    Returns
+    -------
+    tuple of dict and list
+        The dossier, and the values that were hidden.
+    """
+    sources = [_read_source(entry) for entry in written["rule_sets"]]
+    keys: list[set[str]] = [set() for _ in sources]
+    gone: list[Any] = []
+    subjects = []
+    for entry in written["subjects"]:
+        shown = entry
+        if "decision" in entry:
+            said = entry["decision"]
+            number, values = said["rules"], list(said["values"])
+            rules = sources[number].rules
+            conditions = () if rules is None else _conditions(rules, said["codes"], values)
+            for place, key in enumerate(conditions):
+                if named(key) and values[place] not in (PLACEHOLDER, {"$missing": True}, None):
+                    gone.append(values[place])
+                    keys[number].add(key)
+                    values[place] = PLACEHOLDER
+            shown = {**entry, "decision": {**said, "values": values}}
+        subjects.append(shown)
+    if not gone:
+        return dict(written), []
+    told = [
+        {**entry, "hidden": sorted({*entry.get("hidden", ()), *met})} if met else entry
+        for entry, met in zip(written["rule_sets"], keys, strict=True)
+    ]
+    return {**written, "rule_sets": told, "subjects": subjects}, gone
+
+
+def _conditions(rules: RuleSet, codes: Sequence[int], values: Sequence[Any]) -> list[str]:
+    path = path_for(rules, [int(code) for code in codes])
+    return [one.key for one in Decision(path, tuple(values), None).conditions]
 
 
 def _written_source(source: RuleSource) -> dict[str, Any]:
@@ -128,6 +175,8 @@ def _written_subject(facts: SubjectFacts, numbers: Mapping[RuleSet, int]) -> dic
             entry["decision"] = {"rules": number, "codes": codes, "values": values}
             return entry
     if decision is not None:
+        from runbook_nb.runbook.told import ToldDecision
+
         entry["told"] = ToldDecision.of(decision).to_dict()
     return entry
 
@@ -187,15 +236,22 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         decider=data.get("decider"),
         fan_outs=[_read_group(entry) for entry in data["fan_outs"]],
         rows=data["rows"],
-        units=data.get("units", {}),
+        units=_read_units(data.get("units", {})),
         ranked=bool(data.get("ranked")),
         stamp=None if stamp is None else (stamp[0], stamp[1]),
         carried=[_read_subject(entry, sources) for entry in data["subjects"]],
         subjects_total=data["subjects_total"],
         items_of_rows=_read_items(data.get("rows_of")),
         telling=[str(words) for words in data.get("telling", ())],
+        rows_total=data["rows_total"],
         version_note=str(data.get("version_note", "")),
     )
+
+
+def _read_units(units: Any) -> Mapping[str, str]:
+    if not isinstance(units, Mapping) or not all(isinstance(one, str) for one in units.values()):
+        raise ValueError("units are no texts by column")
+    return units
 
 
 def _read_items(entry: Any) -> Mapping[str, Any] | None:
@@ -238,10 +294,15 @@ def _read_value(value: Any) -> Any:
 def _read_subject(entry: Mapping[str, Any], sources: Sequence[RuleSource]) -> SubjectFacts:
     decision: Decision | ToldDecision | None = None
     if "told" in entry:
+        from runbook_nb.runbook.told import ToldDecision
+
         decision = ToldDecision(**entry["told"])
     elif "decision" in entry:
         said = entry["decision"]
-        source = sources[said["rules"]]
+        number = said["rules"]
+        if type(number) is not int or number not in range(len(sources)):
+            raise ValueError(f"there is no rule set {number!r}")
+        source = sources[number]
         if source.rules is None:
             raise ValueError(f"subject {entry.get('subject')!r} was judged by rules not carried")
         path = path_for(source.rules, [int(code) for code in said["codes"]])

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, clip, counted, did_you_mean, show, visible
+from runbook_nb._text import MISSING, counted, did_you_mean, show, visible
 from runbook_nb._value import frozen
-from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
@@ -40,48 +38,11 @@ from runbook_nb.runbook.wire_rows import WireRows
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.runbook.declare import Declaration
+    from runbook_nb.runbook.told import ToldDecision
     from runbook_nb.runbook.verdicts import Rowset
 
 #: Of more subjects with one name than this, none is taken for the one a row is about.
 MAX_NAMESAKES: Final = 20
-
-
-@frozen(repr=False)
-class ToldDecision(Renderable, Immutable):
-    """A decision of which only the words are carried, as when a rule is a function.
-
-    Attributes
-    ----------
-    branch : str or None
-    via : str
-        ``rule``, ``default``, ``unreadable``, ``outside`` or ``none``.
-    rule_index : int or None
-    label, cause, sentence : str
-        As the decision itself told them.
-    """
-
-    branch: str | None
-    via: str
-    rule_index: int | None
-    label: str | None
-    cause: str
-    sentence: str
-
-    @classmethod
-    def of(cls, decision: Decision | ToldDecision) -> ToldDecision:
-        """Take down the words of a decision."""
-        return cls(**{one.name: getattr(decision, one.name) for one in fields(cls)})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the words as JSON values."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
-    def view(self, subject: str | None = None, place: str | None = None) -> Card:
-        """Show the words, and that the conditions are not carried."""
-        said = clip(visible(self.label), 80) if self.label else ""
-        closing = tuple(text for text in (said, place, "the conditions are not carried") if text)
-        name = visible(subject or "")
-        return Card(kind="Decision", name=name, headline=self.sentence, closing=closing)
 
 
 @frozen
@@ -168,7 +129,9 @@ class Dossier:
         The configured decider.
     fan_outs : tuple of FanOutGroup
     rows : sequence of mapping
-        Every verdict row, also past the cap of the wire.
+        Every verdict row, also past the cap of the wire; a copy may hold fewer.
+    rows_total : int
+        How many there are.
     units : mapping
         Column -> unit.
     ranked : bool
@@ -199,6 +162,7 @@ class Dossier:
         collected: VerdictRows | None = None,
         items_of_rows: Mapping[str, Any] | None = None,
         telling: Sequence[str] = (),
+        rows_total: int | None = None,
         version_note: str = "",
     ) -> None:
         self.telling, self.version_note = tuple(telling), version_note
@@ -206,6 +170,7 @@ class Dossier:
         self.sources = tuple(sources)
         self.fan_outs = tuple(fan_outs)
         self.rows = rows if isinstance(rows, WireRows) else tuple(rows)
+        self.rows_total = len(self.rows) if rows_total is None else rows_total
         self.units, self.ranked, self.stamp = units, ranked, stamp
         self._run = run
         self._carried, self._total = tuple(carried), subjects_total
@@ -474,6 +439,11 @@ class Dossier:
         return of_rows if order is None else array("q", map(of_rows.__getitem__, order))
 
     @property
+    def origin(self) -> FanOut | None:
+        """The fan-out whose slots the rows were collected from; None where that is not known."""
+        return None if self._origin is None else self._origin[0].fan_out
+
+    @property
     def item_columns(self) -> Columns | None:
         """The columns of the items that `items` are of; None where they are not kept as such."""
         held = None if self._origin is None else self._origin[0].fan_out.items
@@ -592,7 +562,7 @@ def _agrees(facts: SubjectFacts, row: Mapping[str, Any]) -> bool:
     decision = facts.decision
     if decision is None or decision.branch != row.get("verdict"):
         return False
-    return isinstance(decision, ToldDecision) or all(
+    return not isinstance(decision, Decision) or all(
         condition.redacted or to_wire(condition.actual) == row[condition.key]
         for condition in decision.conditions
         if condition.key in row and condition.actual is not MISSING

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._display import Renderable, through
 from runbook_nb._frozen import FrozenDict, freeze, thaw
-from runbook_nb._json import to_wire
 from runbook_nb._text import did_you_mean, listed, show
 from runbook_nb._view import Card
 from runbook_nb.coverage import Ledger, read_coverage_ledger
 from runbook_nb.errors import LoadError, NoSuchPart, NotCarried
 from runbook_nb.record.walk import Walk
-from runbook_nb.runbook.dossier import Dossier, SubjectFacts
+from runbook_nb.runbook.dossier import Dossier
 from runbook_nb.runbook.filed import FiledWalk, redeem
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
@@ -35,8 +34,10 @@ if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.rules import RuleSet
     from runbook_nb.runbook.comparing import Comparison
+    from runbook_nb.runbook.explanation import Explanation
     from runbook_nb.runbook.rejudging import Rejudged
     from runbook_nb.runbook.sides import Side
+    from runbook_nb.runbook.verify import Verification
     from runbook_nb.widgets.explorer import Explorer
 
 #: The two keys of an envelope on the wire, in order.
@@ -220,14 +221,14 @@ class Envelope(Renderable, FrozenDict):
         return FiledWalk(self["result"].get("walk", {}), self._artifacts)
 
     @property
-    def run(self) -> Run | None:
-        """The run behind a live envelope; None for a copy."""
-        return self._run
-
-    @property
     def artifacts(self) -> Any:
         """Where its tickets are redeemed; None where no store is at hand."""
         return self._artifacts
+
+    @property
+    def run(self) -> Run | None:
+        """The run behind a live envelope; None for a copy."""
+        return self._run
 
     def recording(self) -> Recording:
         """Give the run's own recording: of the live run, else the filed one.
@@ -329,6 +330,41 @@ class Envelope(Renderable, FrozenDict):
         from runbook_nb.runbook.comparing import compare
 
         return compare(self, other)
+
+    def verify(
+        self, *, artifacts: Any = None, rules: Any = (), recording: Any = None
+    ) -> Verification:
+        """Check every claim of the answer against whatever else there is; nothing is run.
+
+        Parameters
+        ----------
+        artifacts : BoundArtifacts or Toolbox, optional
+            Where tickets are redeemed; by default the store the answer came with.
+        rules : RuleSet, mapping, or several, optional
+            Rule sets from elsewhere, for the digest of those that judged.
+        recording : path, mapping or Recording, optional
+            A recording of the run from elsewhere.
+
+        Returns
+        -------
+        Verification
+            Each claim with *confirmed*, *contradicted*, or *cannot be checked* and why. No claim is
+            confirmed by itself.
+
+        Examples
+        --------
+        >>> from runbook_nb.runbook.triage import triage
+        >>> from runbook_nb.rules import Rule, RuleSet
+        >>> rules = RuleSet("age", "v1", [Rule({"days": {"gt": 7}}, "old")], "fresh")
+        >>> answer = triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+        >>> forged = answer.to_dict(dossier=True)
+        >>> forged["dossier"]["subjects"][0]["decision"]["values"][0] = 3
+        >>> [claim.id for claim in Envelope.from_dict(forged).verify().contradicted]
+        ['verdict[host=a]', 'facts[days]']
+        """
+        from runbook_nb.runbook.verify import verify
+
+        return verify(self, artifacts=artifacts, rules=rules, recording=recording)
 
     def to_frame(self, *, typed: bool | None = None) -> pd.DataFrame:
         """Give every verdict row known as a DataFrame, with what decided each.
@@ -481,107 +517,3 @@ def _check_result(result: Mapping[str, Any]) -> None:
             f"rows_total of the envelope is {total!r}, and it shows {len(rows)} rows",
             where="result.rows_total",
         )
-
-
-class Explanation(Renderable):
-    """Why one row has its verdict.
-
-    Attributes
-    ----------
-    subject : object
-        Whom it is about.
-    row : mapping or None
-        The verdict row; None for a subject without one.
-    place : int or None
-        The row's number, from 0.
-    facts : SubjectFacts or None
-        What became of the subject; None when no subject belongs to the row.
-    gap : str
-        Why there are no facts; empty when there are.
-    """
-
-    def __init__(
-        self,
-        envelope: Envelope,
-        *,
-        subject: Any,
-        row: Mapping[str, Any] | None,
-        place: int | None,
-        facts: SubjectFacts | None,
-        gap: str = "",
-    ) -> None:
-        self.envelope = envelope
-        self.subject = subject
-        self.row = row
-        self.place = place
-        self.facts = facts
-        self.gap = gap
-
-    @property
-    def decision(self) -> Any:
-        """The decision of the subject's branch; None when none was made or none is carried."""
-        return None if self.facts is None else self.facts.decision
-
-    @property
-    def verdict(self) -> str | None:
-        """The row's verdict word."""
-        return None if self.row is None else str(self.row["verdict"])
-
-    @property
-    def sentence(self) -> str:
-        """The one sentence that explains the row."""
-        if self.facts is None:
-            return self.gap
-        if self.facts.status != "ok":
-            return f"{self.facts.status.replace('_', ' ')}: {self.facts.reason}"
-        if self.decision is None:
-            return "its branch ended without a decision by rules"
-        return str(self.decision.sentence)
-
-    def walk(self) -> Any:
-        """Give the rows of the subject's own path.
-
-        Raises
-        ------
-        NotCarried
-            This copy carries no live record.
-        """
-        run, facts = self.envelope.run, self.facts
-        if run is None or facts is None:
-            raise NotCarried("the subject's own path is not carried by this copy")
-        groups = {group.key: group for group in self.envelope.dossier.fan_outs}
-        if facts.stage not in groups:  # the run's own decision, outside any fan-out
-            return run.walk
-        fan = groups[facts.stage].executions[facts.execution]
-        for found, prefix in run.walk.fans():
-            if found is fan and fan.shape(facts.index) is not None:
-                return Walk(
-                    run.log,
-                    name=run.name,
-                    structure=run.structure,
-                    redactor=run.redactor,
-                    only=(fan, facts.index, prefix),
-                )
-        raise NotCarried(f"there is no path: {self.sentence}", code="not_reached")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the explanation as JSON values."""
-        decision = None if self.decision is None else self.decision.to_dict()
-        if decision is not None and "rules" in decision:
-            # A copy holds rules whose hidden limits were replaced; the digest is of the real ones.
-            digest = self.envelope.dossier.digest_of(self.decision.path.rules)
-            decision["rules"]["digest"] = digest
-        return {
-            "subject": to_wire(self.subject),
-            "row": None if self.row is None else thaw(self.row),
-            "place": self.place,
-            "status": None if self.facts is None else self.facts.status,
-            "sentence": self.sentence,
-            "decision": decision,
-        }
-
-    def view(self) -> Card:
-        """Show the decision card of the row."""
-        from runbook_nb.runbook.explain import explanation_card
-
-        return explanation_card(self)

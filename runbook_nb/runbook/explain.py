@@ -27,12 +27,14 @@ from runbook_nb._view import (
 )
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.runbook.dossier import SubjectFacts, narrowed
-from runbook_nb.runbook.envelope import Envelope, Explanation
+from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.names import name_key, row_hint
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from runbook_nb.runbook.explanation import Explanation
 
 #: Said of a row where the record has nothing to say.
 NO_DECISION = "no decision by rules was recorded for it"
@@ -40,6 +42,8 @@ NO_DECISION = "no decision by rules was recorded for it"
 
 def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
     """Explain one row or subject; see `Envelope.why`."""
+    from runbook_nb.runbook.explanation import Explanation
+
     if row is not None:
         return _explain_row(envelope, row)
     if subject is None:
@@ -67,6 +71,8 @@ def explain(envelope: Envelope, subject: Any, row: int | None) -> Explanation:
 
 
 def _explain_row(envelope: Envelope, place: int) -> Explanation:
+    from runbook_nb.runbook.explanation import Explanation
+
     rows = envelope.verdicts
     try:
         row = rows[place]
@@ -91,6 +97,8 @@ def _explain_row(envelope: Envelope, place: int) -> Explanation:
 
 
 def _explain_run(envelope: Envelope) -> Explanation:
+    from runbook_nb.runbook.explanation import Explanation
+
     facts = list(envelope.dossier.subjects())
     if len(facts) != 1:
         raise NotCarried(

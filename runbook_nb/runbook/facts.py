@@ -19,7 +19,7 @@ from runbook_nb.rules import Decision
 from runbook_nb.rules.columns import Columns, smallest
 from runbook_nb.rules.held import PlainColumn
 from runbook_nb.rules.known import Known, KnownFacts
-from runbook_nb.rules.plan import when_of
+from runbook_nb.rules.plan import DecisionPath, when_of
 
 if TYPE_CHECKING:
     from runbook_nb.record.redact import Redactor
@@ -197,8 +197,10 @@ def _state(fan: FanOut, shape: Shape, event: Event, index: int) -> Mapping[str, 
 def _compared(event: Event) -> Iterator[tuple[str, int]]:
     """Yield the keys that were compared, with the places of their values."""
     path = event.code.path
-    if path is None:  # a failure tells of no values
-        return
+    return iter(()) if path is None else _places_of(path)  # a failure tells of no values
+
+
+def _places_of(path: DecisionPath) -> Iterator[tuple[str, int]]:
     for tried in path.tried:
         when = when_of(path.rules, tried)
         if isinstance(when, Mapping):
@@ -209,14 +211,17 @@ def _compared(event: Event) -> Iterator[tuple[str, int]]:
 def facts_of_decisions(decisions: Sequence[Any]) -> KnownFacts:
     """Give what decisions disclose: the values they compared, those hidden left out."""
     table = FactTable(len(decisions))
+    alike: dict[DecisionPath, list[int]] = {}
     for row, decision in enumerate(decisions):
-        if not isinstance(decision, Decision):
-            continue
-        keys: set[str] = set()
-        hidden: set[str] = set()
-        for condition in decision.conditions:
-            (hidden if condition.redacted else keys).add(condition.key)
-            if not condition.redacted:
-                table.put(condition.key, [row], [condition.actual])
-        table.know([row], Known(frozenset(keys), frozenset(hidden)))
+        if isinstance(decision, Decision):
+            alike.setdefault(decision.path, []).append(row)
+    for path, rows in alike.items():
+        first: Decision = decisions[rows[0]]
+        columns = list(zip(*(decisions[row].values for row in rows), strict=True))
+        keys = list(_places_of(path))
+        hidden = {key for key, _ in keys if first.hides(key)}
+        for key, at in keys:
+            if key not in hidden:
+                table.put(key, rows, columns[at])
+        table.know(rows, Known(frozenset(key for key, _ in keys) - hidden, frozenset(hidden)))
     return table.facts()

@@ -61,7 +61,7 @@ def envelope_payload(envelope: Envelope, most: int | None = None) -> dict[str, A
     >>> envelope_payload(envelope)["carried"]
     {'rows': [1, 1], 'subjects': [1, 1]}
     """
-    wire = _stable_wire(envelope)
+    wire = stable_wire(envelope)
     bare: dict[str, Any] = {"format": PAYLOAD_FORMAT, "envelope": wire, "carried": {}}
     if most is not None and byte_size(canonical(bare)) > most:
         return None
@@ -132,15 +132,16 @@ def _in_shown_order(envelope: Envelope, cap: int | None) -> Iterator[SubjectFact
     """Yield what became of each subject, those of the rows that are shown first."""
     rows = range(len(envelope.verdicts) if cap is None else min(cap, len(envelope.verdicts)))
     shown = (facts for facts, _ in facts_of_rows(envelope, rows) if facts is not None)
-    met: set[tuple[str, int]] = set()
+    met: set[tuple[str, int, int]] = set()
     for facts in chain(shown, envelope.dossier.subjects()):
-        key = (facts.stage, facts.index)
+        key = (facts.stage, facts.execution, facts.index)
         if key not in met:
             met.add(key)
             yield facts
 
 
-def _stable_wire(envelope: Envelope) -> dict[str, Any]:
+def stable_wire(envelope: Envelope) -> dict[str, Any]:
+    """Give the wire form without what differs from run to run."""
     wire: dict[str, Any] = thaw(FrozenDict(envelope))
     result = wire["result"]
     stamp = result.get("af_provenance")

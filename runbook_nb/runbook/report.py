@@ -6,6 +6,7 @@ reserved name is discarded and named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -86,3 +87,14 @@ def refusal_note(refused: Iterable[str]) -> str | None:
         "report's value; where it put nothing, the name is absent. All other report fields are as "
         "the procedure wrote them."
     )
+
+
+def names_refused(note: str) -> list[str]:
+    """Read the names off a note that says which were refused.
+
+    Examples
+    --------
+    >>> names_refused(refusal_note(["walk", "table"]))
+    ['walk', 'table']
+    """
+    return re.findall(r"`([^`]*)`", note)

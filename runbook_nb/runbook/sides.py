@@ -23,8 +23,9 @@ from runbook_nb.runbook.facts import facts_of_decisions, facts_of_fans
 from runbook_nb.runbook.verdicts import subject_column
 
 if TYPE_CHECKING:
-    from runbook_nb.runbook.dossier import Dossier, SubjectFacts, ToldDecision
+    from runbook_nb.runbook.dossier import Dossier, SubjectFacts
     from runbook_nb.runbook.envelope import Envelope
+    from runbook_nb.runbook.told import ToldDecision
 
 #: Why there is no verdict -> how a sentence counts those subjects.
 GAP_WORDS: Final[dict[str, str]] = {
@@ -256,7 +257,7 @@ def side_of(envelope: Envelope) -> Side:
     fans = [fan for group in dossier.fan_outs if group.judges for fan in group.executions]
     if envelope.run is not None and fans:
         return _of_fans(envelope, fans)
-    return _of_subjects(envelope, [f for f in dossier.subjects() if _is_judged(dossier, f)])
+    return side_of_facts(envelope, [f for f in dossier.subjects() if _is_judged(dossier, f)])
 
 
 def _is_judged(dossier: Dossier, facts: SubjectFacts) -> bool:
@@ -305,7 +306,7 @@ def _of_rows(envelope: Envelope) -> Side:
     )
 
 
-def _of_subjects(envelope: Envelope, subjects: Sequence[SubjectFacts]) -> Side:
+def side_of_facts(envelope: Envelope, subjects: Sequence[SubjectFacts]) -> Side:
     """Make a side of subjects one by one: of a copy, or of a run's own decisions."""
     order: dict[Standing, int] = {}
     numbers = [order.setdefault(_standing(facts), len(order)) for facts in subjects]
@@ -446,4 +447,4 @@ def _again(before: Standing, way: Way) -> Standing:
     return now._replace(reason=f"{now.reason}; its branch failed: {before.reason}")
 
 
-__all__ = ["GAP_WORDS", "Side", "Standing", "side_of", "side_of_again"]
+__all__ = ["GAP_WORDS", "Side", "Standing", "side_of", "side_of_again", "side_of_facts"]

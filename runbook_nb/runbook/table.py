@@ -27,26 +27,41 @@ _PLAIN: Final = ({str}, {int})
 class VerdictTable(Sequence[Mapping[str, Any]], Renderable):
     """Verdict rows, with how many there are in all.
 
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Those held here.
+    total : int
+        How many there are.
+    told : mapping, optional
+        How many of all rows have each verdict, where that is known of more than are held.
+
     Attributes
     ----------
     total : int
         Rows there are.
     complete : bool
-        Whether all of them are held here.
+        Whether all of them are held here, or told of.
     """
 
-    __slots__ = ("_counts", "_index", "_rows", "total")
+    __slots__ = ("_counts", "_index", "_rows", "_told", "total")
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        total: int,
+        told: Mapping[str, int] | None = None,
+    ) -> None:
         self._rows = rows if isinstance(rows, WireRows) else tuple(rows)
-        self._counts: dict[str, int] | None = None
+        self._counts: dict[str, int] | None = None if told is None else dict(told)
+        self._told = told is not None
         self._index: NameIndex | None = None
         self.total = total
 
     @property
     def complete(self) -> bool:
-        """Whether every row is held here."""
-        return len(self._rows) == self.total
+        """Whether every row is held here, or told of."""
+        return self._told or len(self._rows) == self.total
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from runbook_nb.runbook.comparing import Comparison
     from runbook_nb.tools.middleware import ToolCall
 
+#: How much of the evidence is kept, in the file; 0 where there is none.
+_PARTLY, _WHOLE = 1, 2
 #: Parts of a stamp that say which call it was, and not where the ground came from.
 _OWN: Final = ("tool", "toolCallId")
 
@@ -137,8 +139,8 @@ class Runs(Renderable):
         Returns
         -------
         RunEntry
-            The one there was, when the answer is kept already; a copy with a dossier replaces
-            one without.
+            The one there was, when the answer is kept already. A copy with its dossier replaces
+            one without, and nothing replaces one that has it.
         """
         if not isinstance(envelope, Envelope):
             raise DefinitionError(
@@ -149,7 +151,7 @@ class Runs(Renderable):
         read = _read(envelope)
         with self._database.transaction() as database:
             known = database.execute(
-                "SELECT id, complete, bytes FROM run WHERE digest = ?", (read["digest"],)
+                "SELECT id, complete FROM run WHERE digest = ?", (read["digest"],)
             ).fetchone()
             if known is None:
                 row = {**read, "at": now_ms(settings.current), "session": session}
@@ -161,7 +163,7 @@ class Runs(Renderable):
                 number = made.lastrowid
             else:
                 number = known[0]
-                if (read["complete"], read["bytes"]) > known[1:]:
+                if read["complete"] > known[1]:  # never by another that says as much
                     named = ", ".join(f"{name} = ?" for name in read)
                     database.execute(
                         f"UPDATE run SET {named} WHERE id = ?",  # noqa: S608 - ours
@@ -415,7 +417,7 @@ def _read(envelope: Envelope) -> dict[str, Any]:
     rules, rules_digest = _rules(envelope)
     text = canonical(payload)
     carried = payload.get("carried", {})
-    whole = envelope.carries_dossier and all(held == all_ for held, all_ in carried.values())
+    whole = all(held == all_ for held, all_ in carried.values())
     stamp = result.get("af_provenance", {})
     hidden = redactor_of(envelope)
     return {
@@ -426,7 +428,7 @@ def _read(envelope: Envelope) -> dict[str, Any]:
         "rules_digest": rules_digest,
         "verdicts": None if (counts := _counts(envelope)) is None else canonical(counts),
         "rows": envelope.verdicts.total,
-        "complete": int(whole),
+        "complete": envelope.carries_dossier * (_WHOLE if whole else _PARTLY),
         "origin": canonical({key: stamp[key] for key in stamp if key not in _OWN}),
         "bytes": len(text.encode()),
         "sum": digest(text),
@@ -482,7 +484,7 @@ def _read_entry(row: Any) -> RunEntry:
             rules_digest=rules_digest,
             verdicts=counts,
             rows=int(rows),
-            complete=bool(complete),
+            complete=complete == _WHOLE,
             session=session,
             origin=FrozenDict(json.loads(origin)),
             digest=str(named),

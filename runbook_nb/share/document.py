@@ -129,7 +129,7 @@ def check(document: NotebookNode) -> None:
     Raises
     ------
     DocumentError
-        The notebook does not follow nbformat 4.5.
+        The notebook does not follow its version of nbformat.
     """
     import nbformat
 
@@ -150,7 +150,7 @@ def written(document: NotebookNode) -> str:
     Raises
     ------
     DocumentError
-        The notebook does not follow nbformat 4.5.
+        The notebook does not follow its version of nbformat.
 
     Examples
     --------

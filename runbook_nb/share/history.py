@@ -242,7 +242,8 @@ class RunHistory(Sequence[RunEntry], Renderable):
         words = self.words
         shown = newest[: settings.max_table_rows]
         sections = []
-        if len(self) > 1 and words:
+        one_tool = len({entry.tool for entry in self._entries}) == 1
+        if len(self) > 1 and words and one_tool:  # what two tools count is not to be compared
             sections.append(Section(label="Verdicts over time", parts=(self.plot(),)))
         columns = [column for column, told in _COLUMNS_SHOWN if told(self)]
         table = Table(

@@ -114,7 +114,7 @@ def read_answers(
     read: list[Envelope | LoadError] = []
     for one in _answers_of(found_in(path)):
         try:
-            read.append(_envelope(Path(path), one, artifacts))
+            read.append(envelope_of(Path(path), one, artifacts))
         except LoadError as error:
             read.append(error)
     return read
@@ -125,7 +125,7 @@ def read_notebook(
 ) -> Envelope:
     """Read an answer out of a notebook's outputs; see `Envelope.from_notebook`."""
     path = Path(path)
-    return _chosen(path, _in_notebook(path, _parsed(path, _text_of(path))), which, artifacts)
+    return _chosen(path, _in_notebook(path, _parsed(path, text_of(path))), which, artifacts)
 
 
 # -- finding -------------------------------------------------------------------------------
@@ -158,11 +158,11 @@ def found_in(path: str | os.PathLike[str]) -> list[Found]:
     path = Path(path)
     kind = path.suffix.lower()
     if kind == ".ipynb":
-        return _in_notebook(path, _parsed(path, _text_of(path)))
+        return _in_notebook(path, _parsed(path, text_of(path)))
     if kind in (".html", ".htm"):
-        return list(_in_html(_text_of(path), "the page", None))
+        return list(_in_html(text_of(path), "the page", None))
     if kind == ".json":
-        return [Found(place="the file", payload=_parsed(path, _text_of(path)), carrier="file")]
+        return [Found(place="the file", payload=_parsed(path, text_of(path)), carrier="file")]
     raise LoadError(
         f"{show(path.name)} is no file an answer can be read from",
         where=str(path),
@@ -186,6 +186,19 @@ def _in_notebook(path: Path, document: Any) -> list[Found]:
                 place = f"the output of cell {number + 1}"
                 found += _in_output(output, place, (number, position))
     return found
+
+
+def outputs_in(path: str | os.PathLike[str]) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Yield the outputs of a notebook by their cell and number: their forms by MIME type."""
+    path = Path(path)
+    document = _parsed(path, text_of(path))
+    cells = document.get("cells") if isinstance(document, Mapping) else None
+    for number, cell in enumerate(cells if isinstance(cells, list) else ()):
+        outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
+        for position, output in enumerate(outputs if isinstance(outputs, list) else ()):
+            data = output.get("data") if isinstance(output, Mapping) else None
+            if isinstance(data, Mapping):
+                yield (number, position), data
 
 
 def _in_output(output: Mapping[str, Any], place: str, at: tuple[int, int]) -> Iterator[Found]:
@@ -241,7 +254,7 @@ def _chosen(path: Path, found: list[Found], which: int | None, artifacts: Any) -
             where=str(path),
             fix="they are numbered from 0",
         ) from None
-    return _envelope(path, one, artifacts)
+    return envelope_of(path, one, artifacts)
 
 
 def _answers_of(found: list[Found]) -> list[Found]:
@@ -287,7 +300,14 @@ def _said(one: Found) -> str:
 # -- reading -------------------------------------------------------------------------------
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Give the text of a file that may hold answers.
+
+    Raises
+    ------
+    LoadError
+        It is no UTF-8 text, too large, or not there.
+    """
     try:
         size = path.stat().st_size
         if size > MAX_FILE:
@@ -322,8 +342,14 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
-def _envelope(path: Path, found: Found, artifacts: Any) -> Envelope:
-    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes."""
+def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
+    """Make an envelope of a payload, or of the bare form `Envelope.to_json` writes.
+
+    Raises
+    ------
+    LoadError
+        It is none, or one that could not be shown.
+    """
     place = found.place
     payload: Any = found.payload  # a file may hold any JSON at all
     if payload is None:

@@ -31,6 +31,9 @@ CELL_SECONDS: Final = 60
 #: Lines of one difference that are told.
 MAX_LINES: Final = 12
 
+#: The tag by which nbval leaves out what a cell shows: it is a matter of the machine.
+OWN_OUTPUT: Final = "nbval-ignore-output"
+
 
 class CellFailed(RunbookError):
     """A cell of a document raised, or took too long."""
@@ -64,7 +67,9 @@ def refresh(path: str | os.PathLike[str], *, accept: bool = False, save: bool = 
     """Execute a document and write it in canonical form, with its outputs.
 
     The output of a cell whose source is new is taken as it comes. That of a cell that stood there
-    before must say what it said; otherwise nothing is written.
+    before must say what it said; otherwise nothing is written. One that is tagged
+    ``nbval-ignore-output`` may say something else on each machine: it is run and may not fail, and
+    what was stored stays.
 
     Parameters
     ----------
@@ -85,6 +90,8 @@ def refresh(path: str | os.PathLike[str], *, accept: bool = False, save: bool = 
     path = Path(path)
     before = read_document(path)
     after = canonical(execute(before, path.parent))
+    if not accept:
+        keep_own(before, after)
     text = written(after)
     changed = text.encode("utf-8") != path.read_bytes()
     found = tuple(differences(before, after))
@@ -227,19 +234,42 @@ def differences(before: NotebookNode, after: NotebookNode) -> Iterator[str]:
     after : NotebookNode
         In canonical form.
     """
-    unedited = zip(before.cells, canonical(before).cells, strict=True)
-    known = {
-        cell.id: cell for stored, cell in unedited if stored.get("id") == cell.id and _was_run(cell)
-    }
+    known = _known(before)
     for number, cell in enumerate(after["cells"], 1):
         stood = known.get(cell["id"])
-        if stood is None:
+        if stood is None or _is_own(cell):
             continue
         one, other = _forms(stood["outputs"]), _forms(cell["outputs"])
         place = f"cell {number} ({_first(cell['source'])})"
         for form in sorted({*one, *other}):
             if one.get(form) != other.get(form):
                 yield f"{place}, {form}:\n{_difference(one.get(form), other.get(form))}"
+
+
+def keep_own(before: NotebookNode, after: NotebookNode) -> None:
+    """Put back what cells showed that show each machine's own, of those nobody edited.
+
+    Parameters
+    ----------
+    before : NotebookNode
+        As it was read.
+    after : NotebookNode
+        In canonical form; it is changed.
+    """
+    known = _known(before)
+    for cell in after["cells"]:
+        if _is_own(cell) and cell["id"] in known:
+            cell["outputs"] = known[cell["id"]]["outputs"]
+
+
+def _known(before: NotebookNode) -> dict[str, NotebookNode]:
+    """Find the cells that were run as they stand, by what they are named."""
+    pairs = zip(before.cells, canonical(before).cells, strict=True)
+    return {cell.id: cell for old, cell in pairs if old.get("id") == cell.id and _was_run(cell)}
+
+
+def _is_own(cell: Mapping[str, Any]) -> bool:
+    return OWN_OUTPUT in cell["metadata"].get("tags", ())
 
 
 def _was_run(cell: Mapping[str, Any]) -> bool:

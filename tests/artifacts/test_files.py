@@ -428,6 +428,49 @@ def test_a_folder_that_is_gone_is_said_to_be(store):
     assert caught.value.code == "store_unavailable"
 
 
+# --- what it costs, and what is left -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["get_sync", "head_sync", "delete_sync"])
+def test_a_verb_opens_as_many_files_however_much_is_held(path, monkeypatch, verb):
+    opened, opening = [], os.open
+    monkeypatch.setattr(os, "open", lambda *a, **more: opened.append(a) or opening(*a, **more))
+    counts = []
+    for held in (5, 100):
+        store = FileArtifacts(path.with_name(f"held{held}"))
+        made = [filed(store, str(n)) for n in range(held)]
+        opened.clear()
+        getattr(store, verb)(HERE, made[2])
+        counts.append(len(opened))
+    assert counts[0] == counts[1] <= 8
+
+
+def test_a_put_reads_each_ticket_once_and_never_again(path, monkeypatch):
+    store = FileArtifacts(path)
+    for n in range(30):
+        filed(store, str(n))
+    other, read = FileArtifacts(path), []
+    reading = layout.read_ticket_file
+    monkeypatch.setattr(layout, "read_ticket_file", lambda *a: read.append(a[1]) or reading(*a))
+    filed(other, "first")
+    assert len(read) == 30
+    filed(other, "second")
+    assert len(read) == 30
+
+
+def test_what_no_ticket_holds_is_tidied_away_and_nothing_else(store):
+    ref, gone = filed(store, "kept"), filed(store, "gone")
+    ticket_of(store, gone).unlink()
+    with store._files.holding(layout.key_of(HERE)):  # as if somebody were at work
+        note_of = store._files.doing(layout.key_of(HERE), "d" * 64, gone)
+        with note_of:
+            assert FileArtifacts(store.path).tidy() == 0
+    assert store.tidy() == 1
+    assert store.tidy() == 0
+    assert store.get_sync(HERE, ref).data == "kept"
+    assert len(list(store.path.glob("payloads/*/*/*"))) == 1
+
+
 # --- side by side ------------------------------------------------------------------------------
 
 

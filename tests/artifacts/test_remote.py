@@ -154,6 +154,17 @@ def test_in_a_folder_a_file_has_its_name_when_it_is_whole(tmp_path):
     assert not named & {path.rpartition("/")[2] for path in written}
 
 
+def test_what_was_left_behind_is_tidied_away(tmp_path):
+    store = RemoteArtifacts(f"file://{tmp_path}/walks")
+    ref, gone = filed(store, "kept"), filed(store, "gone")
+    next(tmp_path.glob(f"walks/scopes/*/{gone}.json")).unlink()
+    (tmp_path / "walks" / "drafts" / "left").write_bytes(b"half")
+    assert store.tidy() == 2
+    assert store.tidy() == 0
+    assert store.get_sync(HERE, ref).data == "kept"
+    assert list(tmp_path.glob("walks/drafts/*")) == []
+
+
 def test_what_was_damaged_is_told_and_hides_no_other(bucket):
     store = RemoteArtifacts(bucket, "ops/walks")
     bad, good = filed(store, "bad"), filed(store, "good")

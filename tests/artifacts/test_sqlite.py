@@ -145,7 +145,7 @@ def statements_of(store, act):
 @pytest.mark.parametrize(
     ("verb", "most"),
     [
-        (lambda store, ref: store.put_sync(HERE, note("more")), 7),
+        (lambda store, ref: store.put_sync(HERE, note("more")), 6),
         (lambda store, ref: store.get_sync(HERE, ref), 7),
         (lambda store, ref: store.head_sync(HERE, ref), 6),
         (lambda store, ref: store.list_sync(HERE, limit=3), 6),

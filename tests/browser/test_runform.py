@@ -125,7 +125,7 @@ class Form:
         self.page.wait_for_function(
             "(word) => document.querySelector('.rbf-said').textContent.includes(word)",
             arg=word,
-            timeout=15_000,
+            timeout=30_000,
         )
 
     def shot(self, name):
@@ -202,6 +202,47 @@ def test_an_error_is_beside_the_button_with_its_stage(form):
     form.result.wait_for()
     assert "this run gave no answer" in form.result.text_content()
     form.shot("7_failed")
+
+
+#: A form whose kernel says only what the test says.
+ALONE = """(() => { SCRIPT
+  const field = { name: "cluster", title: "cluster", kind: "choice", required: true,
+    choices: ["a", "b", "c"], description: "", hint: "" };
+  const traits = { title: "it", about: "", fields: [field], entries: { cluster: "" }, filled: [],
+    faults: {}, status: "ready", progress: {}, outcome: {}, stale: false };
+  const heard = {}, asked = [];
+  const model = { get: (name) => traits[name], save_changes() {}, off() {},
+    set: (name, value) => { traits[name] = value; },
+    on: (event, act) => { (heard[event] ??= []).push(act); },
+    send: (message) => asked.push(message) };
+  render({ model, el: document.body });
+  const tell = (event, value) => heard[event].forEach((act) => act(value));
+  window.kernel = {
+    says: (entries) => { traits.entries = entries; tell("change:entries"); },
+    answers: () => { for (const { ask, id } of asked.splice(0)) {
+      if (ask === "check") tell("msg:custom", { id, answer: { faults: {} } }); } },
+  };
+})()"""
+
+
+def test_what_is_chosen_stays_however_late_the_kernel_answers(tab):
+    """What it says of an earlier choice is not put in the place of a later one."""
+    from runbook_nb.widgets import static
+
+    script = static.script("widget.js", "form.js").replace("export default { render };", "")
+    page = tab().page
+    page.set_content("<!doctype html><title>it</title>")
+    page.evaluate(ALONE.replace("SCRIPT", script))
+    choice = page.get_by_label("cluster")
+    choice.select_option(label="a")
+    choice.select_option(label="b")
+    page.evaluate("() => kernel.says({ cluster: '0' })")
+    assert choice.input_value() == "1"
+    page.evaluate("() => { kernel.says({ cluster: '1' }); kernel.answers(); }")
+    assert choice.input_value() == "1"
+    # Nothing is asked any more: what Python fills in is shown.
+    page.evaluate("() => kernel.says({ cluster: '2' })")
+    page.wait_for_function("() => document.querySelector('select').value === '2'")
 
 
 def test_a_secret_is_in_no_state(form):

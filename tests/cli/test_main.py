@@ -181,6 +181,7 @@ def test_the_help_documents_the_exit_statuses(call):
         "Exit status: 0 as it should be; 1 what was asked for does not hold, as each command says; "
         "2 wrong usage, nothing has run; 3 no answer" in words
     )
+    assert words.endswith("4 a file carries no answer to be checked.")
 
 
 def test_the_module_is_the_command():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 import runbook_nb as rb
 from runbook_nb._ids import SeededIds
 from runbook_nb.settings import settings
+
+# What an untrusted notebook keeps.
+sys.path[:0] = [str(Path(__file__).parents[1] / "render" / "html")]
 
 
 @pytest.fixture(autouse=True)

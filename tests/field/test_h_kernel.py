@@ -1,8 +1,34 @@
-"""Probe H4: running a defining cell again."""
+"""Probes H3 and H4: an error behind a button, and running a defining cell again."""
 
 from __future__ import annotations
 
 import runbook_nb as rb
+
+
+def test_probe_h3_an_error_behind_a_button_stands_beside_it_with_the_stage_named():
+    """The button sends a message; what handles it is a method, so that a test sees the error."""
+
+    def load(scope):
+        raise ConnectionError("the inventory does not answer")
+
+    def procedure(tools):
+        return rb.flow_chart("ages", load, id="load", stage_name="Load the inventory").build()
+
+    ages = rb.runbook_as_tool(
+        name="ages", description="d", procedure=procedure, result_kind="verdict/age"
+    )
+    form = rb.RunForm(rb.Toolbox([ages]), "ages")
+    told = form.answer({"ask": "run", "id": "1", "about": {}})
+    assert told["answer"]["begun"]
+    form.join()
+    assert form.status == "failed"
+    assert isinstance(form.error, ConnectionError)
+    # What the script draws beside the button is in a trait, and in the static view.
+    assert form.outcome["what"] == "ConnectionError: the inventory does not answer"
+    assert form.outcome["stage"] == "Load the inventory"
+    shown = str(form._repr_mimebundle_()[0])
+    assert "the inventory does not answer" in shown
+    assert "Load the inventory" in shown
 
 
 def test_probe_h4_the_last_definition_wins_and_nothing_is_doubled():

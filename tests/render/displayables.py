@@ -31,14 +31,17 @@ from runbook_nb.record.rulebook import ServedRules
 from runbook_nb.render.flowchart import Flowchart
 from runbook_nb.rules.decision import Selection
 from runbook_nb.rules.revision import Revision
+from runbook_nb.runbook.claims import Claim
 from runbook_nb.runbook.comparing import Comparison
-from runbook_nb.runbook.dossier import ToldDecision
-from runbook_nb.runbook.envelope import Explanation
+from runbook_nb.runbook.explanation import Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
+from runbook_nb.runbook.told import ToldDecision
+from runbook_nb.runbook.verify import Verification
 from runbook_nb.settings import settings
 from runbook_nb.share.history import Forgotten, RunEntry, RunHistory
+from runbook_nb.share.shared import SharedNotebook, ShareFinding
 from runbook_nb.testing.stores import StoreClaim, StoreReport
 from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
@@ -209,6 +212,14 @@ def remote(word: str) -> Any:
     return filled(rb.RemoteArtifacts(f"memory://{next(_NUMBERS)}.db"), word)
 
 
+def shared(word: str) -> Any:
+    findings = tuple(
+        ShareFinding(action, f"value under the name {word}", f"the source of {word}")
+        for action in ("removed", "replaced", "kept", "not checked")
+    )
+    return SharedNotebook(name=word, findings=findings, cells=3, outputs=2, answers=1)
+
+
 def kept_runs(word: str) -> Any:
     runs = rb.Runs(Path(_FOLDER.name, f"{next(_NUMBERS)}.db"))
     for _ in range(2):
@@ -220,6 +231,13 @@ def store_report(word: str) -> Any:
     outcomes = ("held", "broken", "unchecked")
     claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
     return StoreReport(store=word, claims=tuple(claims))
+
+
+def forged(word: str) -> Any:
+    """An answer in which somebody changed a row."""
+    told = answer(word).to_dict(dossier=True)
+    told["result"]["verdicts"][0]["verdict"] = word
+    return rb.Envelope.from_dict(told)
 
 
 def no_store(word: str) -> Any:
@@ -265,6 +283,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Ticket: lambda word: shelf(word).filed.meta,
     ToldDecision: lambda word: ToldDecision.of(rb.decide({"days": 30, "known": True}, rules(word))),
     VerdictTable: lambda word: answer(word).verdicts,
+    Verification: lambda word: answer(word).verify(),
+    Claim: lambda word: forged(word).verify().contradicted[0],
     WholeLog: lambda word: run(word).commits.whole(),
     _Absence: lambda word: _Absence(rb.absent(word, checked=[rb.Item(word, why=word)]), "ages"),
     rb.Chart: chart,
@@ -283,6 +303,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.FileArtifacts: files,
     rb.RemoteArtifacts: remote,
     rb.SqliteArtifacts: sqlite,
+    SharedNotebook: shared,
     StoreReport: store_report,
     rb.Runs: kept_runs,
     RunHistory: lambda word: kept_runs(word).history(),

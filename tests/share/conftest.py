@@ -1,9 +1,15 @@
 """Answers to hand on: a small one, one of many rows, and one that hides something."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import runbook_nb as rb
 from runbook_nb.testing import reproducible
+
+# The notebooks that hypothesis makes, beside the tests.
+sys.path[:0] = [str(Path(__file__).parent)]
 
 RULES = {
     "name": "age",

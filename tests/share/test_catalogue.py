@@ -113,6 +113,16 @@ def test_a_copy_with_its_dossier_replaces_one_without_and_never_the_other_way(ru
     assert runs.add(bare) == full
 
 
+def test_a_forged_dossier_does_not_replace_the_one_that_was_added(runs):
+    envelope = answer((9, 2))
+    entry = runs.add(envelope)
+    forged = envelope.to_dict(dossier=True)
+    for subject in forged["dossier"]["subjects"]:
+        subject["decision"]["values"] = [10**40]
+    assert runs.add(rb.Envelope.from_dict(forged)) == entry
+    assert runs[1].why("h0").sentence == envelope.why("h0").sentence
+
+
 def test_a_copy_that_does_not_hold_every_row_is_not_counted(runs):
     envelope = answer(range(120), max_rows=5)
     bare = rb.Envelope.from_dict(json.loads(envelope.to_json()))

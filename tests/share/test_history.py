@@ -56,6 +56,11 @@ def test_a_history_reads_from_the_newest_to_the_oldest_and_plots_the_other_way()
     ]
 
 
+def test_runs_of_several_tools_are_no_development():
+    assert parts(history(entry(1), entry(2, tool="disks"), tool=None), Plot) == []
+    assert len(parts(history(entry(1), entry(2), tool=None), Plot)) == 1
+
+
 def test_nothing_and_one_run_are_no_development():
     assert str(history()).splitlines() == ["Runs triage · 0 runs", "  no run is kept"]
     assert parts(history(entry(1)), Plot) == []

@@ -241,7 +241,7 @@ def test_filing_one_artifact_is_one_transaction_of_few_questions(tmp_path):
             store.put_sync(
                 ArtifactScope("c"), {"kind": "k", "mediaType": "text/plain", "data": str(n)}
             )
-    assert len(asked) <= 7
+    assert len(asked) <= 6
     assert sum(said.startswith("COMMIT") for said in asked) == 1
 
 

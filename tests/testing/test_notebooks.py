@@ -101,6 +101,41 @@ def test_what_an_edit_does_to_the_cells_after_it_is_told(write):
     assert refresh(path).differences == ("cell 3 (a), text/plain:\n  -1\n  +2",)
 
 
+def owned(path, number=1):
+    """Tag a cell as one that shows the machine's own."""
+    document = nbformat.read(path, as_version=4)
+    document.cells[number].metadata["tags"] = ["nbval-ignore-output"]
+    nbformat.write(document, path)
+
+
+def test_what_is_the_machines_own_stays_as_it_was_stored(write):
+    path = write("1 + 1", "'same'")
+    owned(path)
+    refresh(path)
+    change(path, '"2"', '"3"')  # as if it had been run elsewhere
+    before = path.read_bytes()
+    done = refresh(path)
+    assert (done.changed, done.differences) == (False, ())
+    assert path.read_bytes() == before
+
+
+def test_what_is_the_machines_own_is_taken_where_it_is_asked_for_or_the_cell_is_new(write):
+    path = write("1 + 1")
+    owned(path)
+    assert refresh(path).saved
+    assert outputs(path)[0].data == {"text/plain": "2"}
+    change(path, '"2"', '"3"')
+    assert refresh(path, accept=True).saved
+    assert outputs(path)[0].data == {"text/plain": "2"}
+
+
+def test_a_cell_of_the_machines_own_may_not_fail(write):
+    path = write("1 / 0")
+    owned(path)
+    with pytest.raises(CellFailed, match="ZeroDivisionError"):
+        refresh(path)
+
+
 def test_a_form_that_is_gone_or_new_is_told(write):
     path = write("1 + 1")
     refresh(path)

@@ -41,6 +41,8 @@ const render = ({ model, el }) => {
   const touched = new Set();
   let rows = new Map();
   let waiting = null;
+  // What the kernel says of the fields while it is asked is of what stood there before.
+  let asking = 0;
   let began = null;
   let heard = "";
   // Nothing moves while a button is pressed, or the press would miss it.
@@ -80,6 +82,15 @@ const render = ({ model, el }) => {
     model.set("entries", typed());
     model.save_changes();
   };
+  const put = async (what, about) => {
+    asking += 1;
+    try {
+      return await ask(what, about);
+    } finally {
+      asking -= 1;
+      showEntries();
+    }
+  };
   const later = () => {
     clearTimeout(waiting);
     waiting = setTimeout(tell, PAUSE);
@@ -112,7 +123,7 @@ const render = ({ model, el }) => {
       // Nothing is called wrong before the kernel has looked at it.
       const answer = field.kind === "secret"
         ? await ask("secret", { [field.name]: input.value })
-        : await ask("check", { entries: typed() });
+        : await put("check", { entries: typed() });
       if (answer) touched.add(field.name);
       showFaults();
     }));
@@ -138,7 +149,7 @@ const render = ({ model, el }) => {
   const showEntries = () => {
     const entries = model.get("entries");
     for (const [name, { field, input }] of rows) {
-      if (field.kind === "secret" || waiting !== null) continue;
+      if (field.kind === "secret" || waiting !== null || asking) continue;
       if (field.kind === "switch") input.checked = entries[name] === true;
       else if (input.value !== entries[name]) input.value = entries[name] ?? "";
     }
@@ -227,7 +238,7 @@ const render = ({ model, el }) => {
     if (run.disabled) return;
     clearTimeout(waiting);
     waiting = null;
-    const answer = await ask("run", { entries: typed(), secrets: secrets() });
+    const answer = await put("run", { entries: typed(), secrets: secrets() });
     if (!answer) return;
     for (const name of rows.keys()) touched.add(name);
     showFaults();

@@ -1,0 +1,449 @@
+"""Claims about outputs: that what is shown is what the answer carried beside it looks like.
+
+Sharing layer. An output is drawn anew from what is carried, by the same renderer, and held against
+what stands there: text by lines, HTML by its parts, the picture by its bytes and else its texts.
+What depends on settings is tried in the few ways it may have been set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from runbook_nb._view import Card, Flow
+from runbook_nb.record.outline import walk_flow
+from runbook_nb.render.html import render_html
+from runbook_nb.render.text import render_text
+from runbook_nb.runbook import Envelope
+from runbook_nb.runbook.cards import envelope_card, walk_section
+from runbook_nb.runbook.claims import Claims, Place, same
+from runbook_nb.runbook.grounds import Ground, is_partial
+from runbook_nb.runbook.payload import envelope_payload, exported_payload, stable_wire
+from runbook_nb.runbook.retold import retold_flow
+from runbook_nb.runbook.table import VerdictTable
+from runbook_nb.settings import settings
+from runbook_nb.share.exported import EXPORTED_ROWS
+from runbook_nb.share.shown import Block, Picture, blocks_of, card_in, style_of
+
+#: The block of a card that shows the walk.
+WALK: Final = "Walk"
+#: What an output and a page are drawn anew from.
+CARRIED: Final = "the answer carried beside it, drawn anew"
+FUNCTIONS: Final = "a rule is a function, whose content is not carried"
+PATH: Final = "the path that was taken is not carried"
+
+#: What is said of a picture.
+_NOTE: Final = re.compile(
+    r"( · )?(no picture: .*|too wide for .*|drawn (by|without|with) .*|numbered edges .*)$"
+)
+
+TEXT: Final = "text/plain"
+HTML: Final = "text/html"
+JSON_FORM: Final = "application/vnd.runbook-nb.envelope.v1+json"
+
+
+class Output(NamedTuple):
+    """An output of a notebook, or the page that stands for one.
+
+    Attributes
+    ----------
+    name : str
+        As ids of claims have it.
+    data : mapping
+        Its forms by MIME type.
+    place : tuple
+        Where it is in the file.
+    page : bool
+        Whether it is a page of its own.
+    export : bool
+        Whether it was written as a file to hand on.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    place: Place
+    page: bool = False
+    export: bool = False
+
+
+class Redrawn:
+    """What an answer looked like where it was given, as far as that can be told from a copy.
+
+    Parameters
+    ----------
+    ground : Ground
+        Of the copy.
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.envelope = _as_given(ground)
+        self.flow = _flow_of(ground)
+
+    @property
+    def lacks_rules(self) -> bool:
+        """Whether the content of rules that judged is not carried."""
+        dossier = self.ground.dossier
+        return dossier is not None and len(dossier.rule_sets) < len(dossier.sources)
+
+    def card(self) -> Card:
+        """Give the card, its walk as it can be told again, under the settings in force."""
+        card = envelope_card(self.envelope)
+        if self.flow is None:
+            return card
+        walk = walk_section(self.envelope, self.flow)
+        sections = tuple(walk if one.label == WALK else one for one in card.sections)
+        return replace(card, sections=sections)
+
+    def texts(self, found: str) -> Iterator[str]:
+        """Yield the texts it may have been shown as, the likeliest first."""
+        indented = sum(line.startswith("  ") for line in found.split("\n"))
+        tried = [(10, 50), (10, EXPORTED_ROWS), (20, 50)]
+        tried += [(max(indented - n, 1), listed) for n in (0, 1) for listed in (50, EXPORTED_ROWS)]
+        for shown, listed in dict.fromkeys(tried):
+            with settings(max_text_rows=shown, max_table_rows=max(shown, listed)):
+                yield render_text(self.card())
+
+    def pages(self, rows: int, output: Output, *, picture: bool) -> Iterator[str]:
+        """Yield the HTML it may have been shown as, the likeliest first.
+
+        Parameters
+        ----------
+        rows : int
+            Texts in the block of verdicts: its head, the rows shown, and perhaps a line below.
+        output : Output
+        picture : bool
+            Whether it shows one.
+        """
+        most = EXPORTED_ROWS if output.export else 50
+        tried = (most, rows - 2, rows - 3, 50, EXPORTED_ROWS)
+        write = _exported if output.export else envelope_payload
+        for many in dict.fromkeys(many for many in tried if many > 0):
+            with settings(max_table_rows=many, layout="pure" if picture else "none"):
+                card = replace(self.card(), payload=partial(write, self.envelope))
+                yield render_html(card, export=output.export, page=output.page)
+
+
+def _exported(envelope: Envelope, most: int | None) -> dict[str, Any] | None:
+    return exported_payload(envelope)
+
+
+def _as_given(ground: Ground) -> Envelope:
+    """Give the envelope as it was: with its ticket, and the counts of all rows."""
+    envelope = ground.envelope
+    if envelope.run is not None:
+        return envelope
+    wire = {"af_coverage": envelope["af_coverage"], "result": dict(envelope["result"])}
+    walk = ground.walk
+    if "kind" in walk and "ref" not in walk:  # the embedded form leaves the ticket out
+        wire["result"]["walk"] = {**walk, "ref": ""}
+    made = Envelope.live(wire, dossier=ground.dossier, run=None, artifacts=None)
+    counts = _counts(ground)
+    if counts is not None and not made.verdicts.complete:
+        made.__dict__["verdicts"] = VerdictTable(made.verdicts.rows, made.verdicts.total, counts)
+    return made
+
+
+def _counts(ground: Ground) -> dict[str, int] | None:
+    """Count all rows by verdict where a copy holds a part: by the decisions behind them."""
+    if not ground.has_rows or not ground.judging or not ground.speaks_branches:
+        return None
+    found: Counter[str] = Counter()
+    for group in ground.judging:
+        found.update(group.counts.by_branch)
+    return dict(found) if sum(found.values()) == ground.total else None
+
+
+def _flow_of(ground: Ground) -> Flow | None:
+    """Outline the walk: of the record where one is at hand, else of what is carried."""
+    run = ground.envelope.run
+    if run is None:
+        recorded, _ = ground.recorded
+        run = None if recorded is None or is_partial(recorded) else recorded
+    return walk_flow(run.walk) if run is not None else retold_flow(ground)
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def claim_output(redrawn: Redrawn, output: Output, claims: Claims) -> None:
+    """Claim that an output shows the answer it carries."""
+    text, html = joined(output.data.get(TEXT)), joined(output.data.get(HTML))
+    if text:
+        _text(redrawn, output, text, claims)
+    if html:
+        _html(redrawn, output, html, claims)
+    if JSON_FORM in output.data:
+        _json(redrawn, output, claims)
+
+
+def joined(text: Any) -> str:
+    """Give a text as notebooks hold it: whole, or in lines."""
+    if isinstance(text, list):
+        return "".join(piece for piece in text if isinstance(piece, str))
+    return text if isinstance(text, str) else ""
+
+
+def _text(redrawn: Redrawn, output: Output, found: str, claims: Claims) -> None:
+    best: tuple[int, Any, Any] | None = None
+    for expected in redrawn.texts(found):
+        count, line, want = _differing_lines(found, expected)
+        if best is None or count < best[0]:
+            best = count, line, want
+        if not count:
+            break
+    assert best is not None  # noqa: S101 - several are tried
+    told = "the plain text says what the answer says"
+    place = (*output.place, TEXT)
+    claims.settle(f"{output.name}.{TEXT}", told, not best[0], CARRIED, place, told=best[1:])
+
+
+def _differing_lines(found: str, expected: str) -> tuple[int, Any, Any]:
+    lines, wanted = found.rstrip("\n").split("\n"), expected.split("\n")
+    pairs = [(a, b) for a, b in zip(lines, wanted, strict=False) if a != b]
+    count = len(pairs) + abs(len(lines) - len(wanted))
+    if pairs:
+        return count, *pairs[0]
+    if count:
+        longer = lines if len(lines) > len(wanted) else wanted
+        first = longer[min(len(lines), len(wanted))]
+        return count, first if longer is lines else None, first if longer is wanted else None
+    return 0, None, None
+
+
+def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
+    card = card_in(html)
+    name, place = f"{output.name}.{HTML}", (*output.place, HTML)
+    if card is None:
+        told, reason = "the HTML says what the answer says", "it holds no card that can be read"
+        claims.settle(name, told, False, CARRIED, place, told=(reason, "a card"))
+        return
+    blocks = blocks_of(card)
+    rows = max((len(block.rows) for block in blocks if block.label == "Verdicts"), default=0)
+    best: tuple[int, list[tuple[str, Any, Any]], Sequence[Block], str] | None = None
+    picture = any(block.pictures for block in blocks)
+    for drawn in redrawn.pages(rows, output, picture=picture):
+        expected = blocks_of(card_in(drawn) or "")
+        wrong = list(_differing(blocks, expected))
+        if best is None or len(wrong) < best[0]:
+            best = len(wrong), wrong, expected, drawn
+        if not wrong:
+            break
+    assert best is not None  # noqa: S101 - several are tried
+    _, wrong, expected, drawn = best
+    told = "the HTML says what the answer says"
+    if not wrong:
+        claims.settle(name, told, True, CARRIED, place)
+    for label, found, wanted in wrong:
+        if label == "Rules" and redrawn.lacks_rules:
+            claims.unchecked(f"{name}.{label}", told, FUNCTIONS, place)
+            continue
+        claims.settle(f"{name}.{label}", told, False, CARRIED, place, told=(found, wanted))
+    _looks(card, drawn, blocks, expected, name, place, claims)
+    _walk(redrawn, output, blocks, expected, claims)
+
+
+def _differing(found: Sequence[Block], expected: Sequence[Block]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the parts that differ, the walk apart, each with the first texts that do."""
+    names = [block.label for block in expected]
+    if [block.label for block in found] != names:
+        yield "parts", [block.label for block in found], names
+        return
+    for block, want in zip(found, expected, strict=True):
+        if block.label == WALK or block.rows == want.rows:
+            continue
+        pair = next(
+            ((a, b) for a, b in zip(block.rows, want.rows, strict=False) if a != b), ((), ())
+        )
+        if pair == ((), ()):
+            pair = (f"{len(block.rows)} lines",), (f"{len(want.rows)} lines",)
+        yield block.label, " ".join(pair[0]), " ".join(pair[1])
+
+
+def _looks(  # noqa: PLR0917 - what is there, and what should be
+    card: str,
+    drawn: str,
+    blocks: Sequence[Block],
+    expected: Sequence[Block],
+    name: str,
+    place: Place,
+    claims: Claims,
+) -> None:
+    """Claim that nothing in it is hidden or set apart by its looks."""
+    told = "it looks as this version draws it"
+    pairs = list(zip(blocks, expected, strict=False))
+    alike = style_of(card) == style_of(drawn) and all(
+        one.html == other.html for one, other in pairs if one.label != WALK
+    )
+    if alike:
+        claims.settle(f"{name}.style", told, True, CARRIED, place)
+    else:
+        reason = "it was drawn by another version, or edited; what is shown may be hidden by style"
+        claims.unchecked(f"{name}.style", told, reason)
+
+
+def _walk(
+    redrawn: Redrawn,
+    output: Output,
+    blocks: Sequence[Block],
+    expected: Sequence[Block],
+    claims: Claims,
+) -> None:
+    """Claim the outline of the walk and its picture."""
+    found = next((block for block in blocks if block.label == WALK), None)
+    wanted = next((block for block in expected if block.label == WALK), None)
+    if found is None or wanted is None:
+        return
+    id_, place = f"{output.name}.walk", (*output.place, HTML)
+    told = "the path shown is the one that was taken"
+    if redrawn.flow is None and found.rows[:1] != wanted.rows[:1]:
+        heads = (" ".join(found.rows[0]), " ".join(wanted.rows[0]))
+        claims.settle(id_, told, False, CARRIED, place, told=heads)
+        return
+    if redrawn.flow is None:
+        if found.rows == wanted.rows and not found.pictures:
+            claims.settle(id_, told, True, CARRIED, place)
+        else:
+            claims.unchecked(id_, told, PATH, (*place, WALK))
+            for picture in found.pictures:
+                claims.unchecked(f"{output.name}.picture", picture.alt, PATH, (*place, "picture"))
+        return
+    same_rows = found.rows == wanted.rows
+    if not same_rows and not found.pictures and len(found.rows) == 2:  # drawn from a copy
+        claims.unchecked(id_, told, "the output shows no path", (*place, WALK))
+        return
+    rows = _without_notes(found.rows, wanted.rows)
+    pair = next(((a, b) for a, b in zip(*rows, strict=False) if a != b), ((), ()))
+    claims.settle(
+        id_,
+        told,
+        rows[0] == rows[1],
+        "the structure, and what became of each subject",
+        (*place, WALK),
+        told=(" ".join(pair[0]), " ".join(pair[1])),
+    )
+    _picture(output, found.pictures, wanted.pictures, (*place, "picture"), claims)
+
+
+def _without_notes(
+    found: Sequence[tuple[str, ...]], wanted: Sequence[tuple[str, ...]]
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Leave out what is said of the picture: that depends on what drew it, or did not."""
+    told = (
+        [tuple(_NOTE.sub("", text) for text in row) for row in rows] for rows in (found, wanted)
+    )
+    one, other = ([row for row in rows if any(row)] for rows in told)
+    return one, other
+
+
+def _picture(
+    output: Output,
+    found: Sequence[Picture],
+    wanted: Sequence[Picture],
+    place: Place,
+    claims: Claims,
+) -> None:
+    id_ = f"{output.name}.picture"
+    if not found:
+        return
+    told = found[0].alt or "the picture of the walk"
+    if not wanted:
+        claims.unchecked(id_, told, "no engine is here to draw it anew", place)
+        return
+    one, want = found[0], wanted[0]
+    if one.uri == want.uri and one.alt == want.alt:
+        claims.settle(id_, told, True, "the same picture, drawn anew to the byte", place)
+        return
+    if one.texts is None:
+        reason = "it was drawn in a form whose texts cannot be read"
+        claims.unchecked(id_, told, reason, place)
+        return
+    mine, other = Counter(one.texts), Counter(want.texts or ())
+    strange, missing = list((mine - other).elements()), list((other - mine).elements())
+    if one.alt != want.alt:
+        strange, missing = [one.alt, *strange], [want.alt, *missing]
+    holds = not strange and not missing
+    basis = "the texts of the picture, drawn anew"
+    claims.settle(id_, told, holds, basis, place, told=(strange[:3], missing[:3]))
+    if holds:
+        reason = "its lines were drawn by another engine"
+        claims.unchecked(f"{id_}.lines", told, reason)
+
+
+def _json(redrawn: Redrawn, output: Output, claims: Claims) -> None:
+    """Claim that the JSON form says what the answer says."""
+    found, place = output.data[JSON_FORM], (*output.place, JSON_FORM)
+    id_, told = f"{output.name}.json", "the JSON form says what the answer says"
+    if isinstance(found, Mapping) and "left_out" in found:
+        claims.unchecked(id_, told, "it was left out, as it is large", place)
+        return
+    wire = found.get("envelope") if isinstance(found, Mapping) else None
+    claim_twin(id_, told, redrawn.ground, wire, place, claims)
+
+
+def claim_twin(  # noqa: PLR0917 - as every claim is made
+    id_: str, told: str, ground: Ground, wire: Any, place: Place, claims: Claims
+) -> None:
+    """Claim that a second form of an answer says what the first does.
+
+    It may hold less of the dossier, and leave out what differs from run to run.
+    """
+    try:
+        other = Envelope.from_dict(wire)
+    except Exception as error:  # a forged form may fail anywhere
+        claims.settle(id_, told, False, CARRIED, place, told=(str(error), "an answer"))
+        return
+    mine, its = _stable(ground.envelope), _stable(other)
+    parts = {name: (its[part][name], mine[part].get(name)) for part in its for name in its[part]}
+    parts.update({n: (its[p].get(n), mine[p][n]) for p in mine for n in mine[p]})
+    wrong = {name: pair for name, pair in parts.items() if not same(*pair)}
+    if not wrong and ground.dossier is not None and other.carries_dossier:
+        wrong = {
+            name: ("another", "the same")
+            for name, held in _shared(other, ground).items()
+            if not same(*held)
+        }
+    name, pair = next(iter(wrong.items()), ("", (None, None)))
+    found, expected = ({name: one} for one in pair)
+    claims.settle(id_, told, not wrong, "the other form", place, told=(found, expected))
+
+
+def _stable(envelope: Envelope) -> dict[str, Any]:
+    wire = stable_wire(envelope)
+    walk = wire["result"].get("walk")
+    if isinstance(walk, dict):
+        walk.pop("digest", None)
+    return wire
+
+
+def _shared(other: Envelope, ground: Ground) -> dict[str, tuple[Any, Any]]:
+    """Give the parts of two dossiers that both hold."""
+    mine, its = ground.envelope.dossier.to_dict(), other.dossier.to_dict()
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in its:
+        if name == "rows_of" or name not in mine:
+            continue
+        one, two = its[name], mine[name]
+        if name in ("rows", "subjects"):
+            many = min(len(one), len(two))
+            keys = _keyed(two)
+            one, two = (
+                one[:many],
+                [keys.get(_key(entry), entry) for entry in one[:many]]
+                if (name == "subjects")
+                else two[:many],
+            )
+        found[name] = one, two
+    return found
+
+
+def _key(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return entry.get("stage"), entry.get("execution", 0), entry.get("index")
+
+
+def _keyed(entries: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    return {_key(entry): entry for entry in entries}

@@ -1,0 +1,279 @@
+"""Verifying files: every claim of the answers they carry, and that what they show is these answers.
+
+Sharing layer. Nothing in a file is run or fetched. A file is read as what somebody says, and each
+thing it says is held against whatever else it carries, or the checker has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from runbook_nb._text import clip, counted, visible
+from runbook_nb.errors import LoadError
+from runbook_nb.render.html import render_html
+from runbook_nb.render.text import render_text
+from runbook_nb.runbook import Envelope
+from runbook_nb.runbook.claims import Claims, Place
+from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.verify import MALFORMED, Verification, claims_about
+from runbook_nb.share.hydrate import Found, envelope_of, found_in, outputs_in
+from runbook_nb.share.outputs import (
+    FUNCTIONS,
+    HTML,
+    TEXT,
+    Output,
+    Redrawn,
+    claim_output,
+    claim_twin,
+    joined,
+)
+from runbook_nb.share.shown import blocks_of, card_in
+
+#: Rows whose explanations are looked through for one that a file shows.
+MOST_EXPLAINED: Final = 1_000
+
+CARRIERS: Final = {"metadata": "its metadata", "comment": "what it shows", "file": "the file"}
+
+
+def verify_file(
+    path: str | os.PathLike[str], *, artifacts: Any = None, rules: Any = (), recording: Any = None
+) -> tuple[Verification, ...]:
+    """Check the answers a notebook, a page or a JSON file carries, and what it shows of them.
+
+    Parameters
+    ----------
+    path : path
+        ``….ipynb``, ``….html`` or ``….json``.
+    artifacts : BoundArtifacts or Toolbox, optional
+        Where tickets are redeemed; what the file carries beside them is used as well.
+    rules : RuleSet, mapping, or several, optional
+        Rule sets from elsewhere, for the digest of those that judged.
+    recording : path, mapping or Recording, optional
+        A recording of the run from elsewhere.
+
+    Returns
+    -------
+    tuple of Verification
+        One per answer, in the order of the file; none where the file carries no answer.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or is none of these.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import runbook_nb as rb
+    >>> rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+    >>> envelope = rb.triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    >>> with TemporaryDirectory() as folder:
+    ...     file = envelope.to_notebook(f"{folder}/answer.ipynb")
+    ...     before = verify_file(file)
+    ...     _ = file.write_text(file.read_text().replace("days 9 &gt; 7", "days 8 &gt; 7"))
+    ...     after = verify_file(file)
+    >>> before[0].ok, [claim.id for claim in after[0].contradicted]
+    (True, ['output[2].text/html.Verdicts', 'output[2].walk'])
+    """
+    path = Path(path)
+    found = [one for one in found_in(path) if _is_answer(one)]
+    more = {"artifacts": artifacts, "rules": rules, "recording": recording}
+    answers = [list(forms) for _, forms in groupby(found, key=lambda one: (one.output, one.place))]
+    made = [_verified(path, forms, more) for forms in answers]
+    if path.suffix.lower() == ".ipynb" and made:
+        made[0] = _with_others(path, made[0], [forms[0] for forms in answers], more)
+    return tuple(made)
+
+
+def _is_answer(one: Found) -> bool:
+    if one.carrier == "file":
+        payload = one.payload
+        return isinstance(payload, Mapping) and bool({"af_coverage", "envelope"} & payload.keys())
+    return one.is_answer
+
+
+def _verified(path: Path, forms: Sequence[Found], more: Mapping[str, Any]) -> Verification:
+    """Check one answer, in whatever forms it is carried."""
+    claims = Claims()
+    place = forms[0].place
+    for one in forms:
+        if one.carrier == "file":
+            continue
+        told = f"the answer in {CARRIERS[one.carrier]} is whole"
+        damaged = ("it cannot be read, or is not what was written", "what its digest is of")
+        basis, id_ = "the digest beside it", f"form.{one.carrier}"
+        claims.settle(id_, told, one.payload is not None, basis, told=damaged)
+    whole = [one for one in forms if one.payload is not None]
+    if not whole:
+        return Verification(place, claims.made)
+    first = whole[0]
+    try:
+        envelope = envelope_of(path, first, more["artifacts"])
+    except LoadError as error:
+        told = "the answer can be read"
+        said = clip(visible(error.message), 300)
+        claims.settle("form", told, False, "the form of answers", told=(said, "an answer"))
+        return Verification(place, claims.made)
+    ground = Ground(
+        envelope, artifacts=envelope.artifacts, rules=more["rules"], recording=more["recording"]
+    )
+    _carried(first, ground, claims)
+    for other in whole[1:]:
+        wire = other.payload.get("envelope") if other.payload is not None else None
+        told = f"{CARRIERS[first.carrier]} and {CARRIERS[other.carrier]} carry the same answer"
+        claim_twin("form.same", told, ground, wire, ("forms", other.carrier), claims)
+    claims.made += claims_about(ground)
+    output = _output_of(path, first)
+    if output is not None:
+        try:
+            claim_output(Redrawn(ground), output, claims)
+        except MALFORMED as error:
+            told, said = "it can be drawn anew", f"{type(error).__name__}: {error}"
+            basis = "the form of answers"
+            claims.settle(output.name, told, False, basis, output.place, told=(said, None))
+    named = f"{envelope.tool} in {place}" if first.carrier != "file" else envelope.tool
+    return Verification(named, claims.made)
+
+
+def _carried(one: Found, ground: Ground, claims: Claims) -> None:
+    """Claim how many rows and subjects are carried, of how many."""
+    said = one.payload.get("carried") if one.payload is not None else None
+    if not isinstance(said, Mapping) or ground.dossier is None:
+        return
+    dossier = ground.dossier
+    expected = {
+        "rows": [len(dossier.rows), dossier.rows_total],
+        "subjects": [len(ground.subjects), dossier.subjects_total],
+    }
+    told = f"carried: {dict(said)}"
+    claims.check("form.carried", told, dict(said), expected, "the dossier", ("carried",))
+
+
+# --- outputs --------------------------------------------------------------------------------------
+
+
+def _output_of(path: Path, one: Found) -> Output | None:
+    """Give the output that shows an answer; None where the file is the answer alone."""
+    if one.carrier == "file":
+        return None
+    if one.output is None:
+        data = {HTML: path.read_text(encoding="utf-8")}
+        return Output("page", data, ("page",), page=True, export=True)
+    data = next((found for at, found in outputs_in(path) if at == one.output), {})
+    cell, number = one.output
+    place: Place = ("cells", cell, "outputs", number, "data")
+    return Output(output_name(one.output), data, place, export=one.carrier == "metadata")
+
+
+def output_name(at: tuple[int, int]) -> str:
+    """Name an output: by its cell, and its number where it is not the cell's first.
+
+    Examples
+    --------
+    >>> output_name((1, 0)), output_name((1, 2))
+    ('output[2]', 'output[2.3]')
+    """
+    cell, number = at
+    return f"output[{cell + 1}]" if not number else f"output[{cell + 1}.{number + 1}]"
+
+
+def _with_others(
+    path: Path, first: Verification, answers: Sequence[Found], more: Mapping[str, Any]
+) -> Verification:
+    """Add claims about the outputs that carry no answer: explanations of rows, and others."""
+    claims = Claims()
+    shown = {one.output for one in answers}
+    others = 0
+    explained: list[Envelope] | None = None
+    for at, data in outputs_in(path):
+        text = joined(data.get(TEXT))
+        if at in shown:
+            continue
+        if not text.startswith("Decision "):
+            others += 1
+            continue
+        if explained is None:
+            explained = list(_envelopes(path, answers, more))
+        _explanation(explained, output_name(at), at, data, claims)
+    if others:
+        told = counted(others, "other output")
+        claims.unchecked("outputs", told, "they carry no answer", count=others)
+    return Verification(first.name, [*first.claims, *claims.made]) if claims.made else first
+
+
+def _envelopes(path: Path, answers: Sequence[Found], more: Mapping[str, Any]) -> Iterator[Envelope]:
+    for one in answers:
+        try:
+            yield envelope_of(path, one, more["artifacts"])
+        except LoadError:
+            continue
+
+
+def _explanation(
+    envelopes: Sequence[Envelope],
+    name: str,
+    at: tuple[int, int],
+    data: Mapping[str, Any],
+    claims: Claims,
+) -> None:
+    """Claim that the explanation of a row is what the answer gives for it."""
+    text = joined(data.get(TEXT)).rstrip("\n")
+    head = text.split("\n", 1)[0]
+    told = clip(head, 80)
+    place: Place = ("cells", at[0], "outputs", at[1], "data")
+    near: tuple[str, str] | None = None
+    for envelope in envelopes:
+        for row in range(min(len(envelope.verdicts), MOST_EXPLAINED)):
+            try:
+                card = envelope.why(row=row).view()
+            except Exception:  # noqa: S112 - a forged answer may hold what cannot be explained
+                continue
+            expected = render_text(card)
+            if expected == text:
+                _explained_html(name, told, data, render_html(card), place, claims)
+                return
+            if near is None or _shared_lines(text, expected) > _shared_lines(text, near[0]):
+                near = expected, expected
+    if near is None:
+        claims.unchecked(name, told, "no row of an answer here can be explained", place)
+        return
+    if any(_lacks_rules(envelope) for envelope in envelopes):
+        claims.unchecked(name, told, FUNCTIONS, place)
+        return
+    wanted = near[0].split("\n")
+    lines = text.split("\n")
+    pair = next(((a, b) for a, b in zip(lines, wanted, strict=False) if a != b), (text, near[0]))
+    basis = "the rows of the answer, explained anew"
+    claims.settle(name, told, False, basis, place, told=pair)
+
+
+def _lacks_rules(envelope: Envelope) -> bool:
+    if not envelope.carries_dossier:
+        return True
+    return len(envelope.dossier.rule_sets) < len(envelope.dossier.sources)
+
+
+def _shared_lines(one: str, other: str) -> int:
+    return len(set(one.split("\n")) & set(other.split("\n")))
+
+
+def _explained_html(  # noqa: PLR0917 - what it is, where it is, what it should be
+    name: str, told: str, data: Mapping[str, Any], drawn: str, place: Place, claims: Claims
+) -> None:
+    basis = "the row of the answer, explained anew"
+    shown = blocks_of(card_in(joined(data.get(HTML))) or "")
+    found = [row for block in shown for row in block.rows if block.label != "Path"]
+    wanted = [row for block in blocks_of(card_in(drawn) or "") for row in block.rows]
+    if shown and found != wanted:
+        rows = zip(found, wanted, strict=False)
+        pair = next(((" ".join(a), " ".join(b)) for a, b in rows if a != b), (told, "more"))
+        claims.settle(name, told, False, basis, place, told=pair)
+    else:
+        claims.settle(name, told, True, basis, (*place, TEXT), (*place, HTML))
+    if any(block.label == "Path" for block in shown):
+        reason = "the path of one subject is not carried"
+        claims.unchecked(f"{name}.path", told, reason, (*place, "Path"))

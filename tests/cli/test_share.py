@@ -1,0 +1,89 @@
+"""The command that makes a notebook safe to hand on: report, statuses, nothing run."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from runbook_nb.cli.main import main
+
+
+@pytest.fixture
+def call(capsys, tmp_path, monkeypatch):
+    """Call the command in a folder of its own; gives status, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    path = tmp_path / "mine.ipynb"
+    cells = [
+        nbformat.v4.new_code_cell("open('ran', 'w'); password = 'hunter-2x'; stash = 'eichel-77'"),
+        nbformat.v4.new_markdown_cell("It was eichel-77 and kranich-5."),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def test_it_writes_beside_and_reports_on_the_error_stream(call, notebook):
+    before = notebook.read_bytes()
+    status, out, err = call("share", "mine.ipynb")
+    assert (status, out) == (0, "")
+    assert err.startswith(
+        "SharedNotebook mine.ipynb · 0 removed, 1 replaced, 0 kept, 0 not checked\n"
+    )
+    assert "the source of cell 1" in err
+    assert err.splitlines()[-1].startswith("wrote mine.shared.ipynb (")
+    assert "hunter" not in Path("mine.shared.ipynb").read_text()
+    assert notebook.read_bytes() == before
+    assert not Path("ran").exists()
+
+
+def test_names_and_values_are_taken_from_options(call, notebook, monkeypatch):
+    monkeypatch.setenv("BIRD", "kranich-5")
+    options = ("--redact", "stash", "--value-from-env", "BIRD", "-o", "out.ipynb")
+    assert call("share", "mine.ipynb", *options)[0] == 0
+    text = Path("out.ipynb").read_text()
+    assert "eichel" not in text
+    assert "kranich" not in text
+    assert not Path("mine.shared.ipynb").exists()
+
+
+def test_checking_writes_nothing_and_says_by_its_status_what_there_is(call, notebook):
+    status, out, err = call("share", "mine.ipynb", "--check")
+    assert (status, out) == (1, "")
+    assert "wrote" not in err
+    assert [path.name for path in Path().iterdir()] == ["mine.ipynb"]
+    call("share", "mine.ipynb")
+    assert call("share", "mine.shared.ipynb", "--check")[0] == 0
+
+
+def test_the_report_is_given_as_json_when_asked(call, notebook):
+    _, out, _ = call("share", "mine.ipynb", "--json")
+    report = json.loads(out)
+    assert report["counts"] == {"removed": 0, "replaced": 1, "kept": 0, "not checked": 0}
+    assert report["findings"][0]["place"] == "the source of cell 1"
+    assert not report["clean"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "left"),
+    [
+        (["gone.ipynb"], "gone.ipynb cannot be read: No such file or directory", 3),
+        (["mine.ipynb", "--value-from-env", "NOT_SET"], "'NOT_SET' is not set", 2),
+        ([], "'file'", 2),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(call, notebook, arguments, words, left):
+    status, out, err = call("share", *arguments)
+    assert (status, out) == (left, "")
+    assert err.count("\n") == 1
+    assert words in err

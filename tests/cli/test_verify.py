@@ -1,0 +1,133 @@
+"""The command checks answers in files, and its exit status says what it found."""
+
+import json
+
+import pytest
+
+import runbook_nb as rb
+from runbook_nb.cli.main import CONTRADICTED, NO_ANSWER, NOT_CARRIED, main
+from runbook_nb.testing import reproducible
+
+RULES = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """Run the command; gives status, what it printed, and what it complained of."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["verify", *map(str, arguments)])
+        out = capsys.readouterr()
+        return left.value.code or 0, out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path):
+    """An answer as a notebook, the same with one digit changed, and a notebook without one."""
+    with reproducible():
+        envelope = rb.triage(
+            [{"host": "a", "days": 9}, {"host": "b", "days": 2}],
+            RULES,
+            subject="host",
+            source="two rows",
+        )
+        good = envelope.to_notebook(tmp_path / "good.ipynb")
+    forged = tmp_path / "forged.ipynb"
+    forged.write_text(good.read_text("utf-8").replace("days 9 &gt; 7", "days 8 &gt; 7"), "utf-8")
+    empty = tmp_path / "empty.ipynb"
+    empty.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "utf-8")
+    return {"good": good, "forged": forged, "empty": empty, "none": tmp_path / "none.ipynb"}
+
+
+def test_where_nothing_is_contradicted_the_status_is_0(call, files):
+    status, out, _ = call(files["good"])
+    assert status == 0
+    assert "good.ipynb: triage in the output of cell 2" in out
+    assert ", 0 contradicted, " in out
+    assert "because it is declared by the author or a tool" in out
+    assert "counts.rows_total" not in out  # what is confirmed is only counted
+
+
+def test_one_flipped_digit_is_contradicted_and_named(call, files):
+    status, out, _ = call(files["forged"])
+    assert status == CONTRADICTED == 1
+    [line] = [one for one in out.splitlines() if "output[2].text/html.Verdicts" in one]
+    assert line.startswith("contradicted")
+    assert "days 8 > 7" in out
+
+
+def test_a_file_without_an_answer_is_not_carried(call, files):
+    status, out, _ = call(files["empty"])
+    assert status == NOT_CARRIED == 4
+    assert "not carried" in out
+
+
+def test_a_file_that_cannot_be_read_says_so(call, files):
+    status, out, err = call(files["none"])
+    assert status == NO_ANSWER
+    assert "cannot be read" in err
+    assert out == ""
+
+
+def test_of_several_files_the_worst_decides_and_all_are_told_of(call, files):
+    status, out, err = call(files["empty"], files["none"], files["forged"], files["good"])
+    assert status == CONTRADICTED
+    assert [name for name in ("empty", "forged", "good") if f"{name}.ipynb" in out] == [
+        "empty",
+        "forged",
+        "good",
+    ]
+    assert "none.ipynb" in err
+    assert call(files["good"], files["empty"], files["none"])[0] == NO_ANSWER
+    assert call(files["good"], files["empty"])[0] == NOT_CARRIED
+
+
+def test_all_claims_are_listed_when_asked_for(call, files):
+    _, out, _ = call(files["good"], "--all")
+    assert "counts.rows_total" in out
+    assert "by the dossier's own count of its rows" in out
+
+
+def test_json_is_written_when_asked_for(call, files):
+    status, out, err = call(files["forged"], files["empty"], files["none"], "--json")
+    assert status == CONTRADICTED
+    forged, empty, none = json.loads(out)
+    assert (forged["status"], empty["status"], none["status"]) == (
+        "contradicted",
+        "not carried",
+        "unreadable",
+    )
+    [answer] = forged["answers"]
+    wrong = [claim["id"] for claim in answer["claims"] if claim["status"] == "contradicted"]
+    assert "output[2].text/html.Verdicts" in wrong
+    assert err
+
+
+def test_rules_from_elsewhere_are_asked_for(call, files, tmp_path):
+    rules = RULES.save(tmp_path / "age.yaml")
+    status, out, _ = call(files["good"], "--rules", rules, "--all")
+    assert status == 0
+    assert "rules.given[age v1]" in out
+    other = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 8}}, "old")], rb.Default("fresh"))
+    status, out, _ = call(files["good"], "--rules", other.save(tmp_path / "other.yaml"))
+    assert status == CONTRADICTED
+    assert "rules.given[age v1]" in out
+
+
+def test_a_recording_from_elsewhere_is_asked_for(call, files, tmp_path):
+    with reproducible():
+        envelope = rb.triage(
+            [{"host": "a", "days": 9}, {"host": "b", "days": 2}],
+            RULES,
+            subject="host",
+            source="two rows",
+        )
+    recording = tmp_path / "run.json"
+    recording.write_text(envelope.recording().to_json(), encoding="utf-8")
+    status, out, _ = call(files["good"], "--recording", recording, "--all")
+    assert status == 0
+    assert "record.structure" in out

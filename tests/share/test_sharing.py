@@ -1,0 +1,478 @@
+"""A notebook that was shared holds no secret, is valid, and stays as it is when shared again."""
+
+import json
+import warnings
+
+import nbformat
+import pytest
+from anynotebook import (
+    PACKERS,
+    SECRETS,
+    WRITERS,
+    comment,
+    documents,
+    spellings_of,
+    texts_in,
+)
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import runbook_nb as rb
+from runbook_nb.errors import DefinitionError, DocumentError, LoadError
+from runbook_nb.record.redact import Redact, Redactor
+from runbook_nb.share.document import written
+from runbook_nb.share.hydrate import found_in
+from runbook_nb.share.learning import Learning
+from runbook_nb.share.machine import Machine
+from runbook_nb.share.secretnames import NO_SECRET, NOUNS, looks_secret
+from runbook_nb.share.sharing import made_safe
+
+#: How a kernel names the code of a cell.
+CELL = "/tmp/ipykernel_1/2.py"  # noqa: S108
+WIDGET = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+
+
+def safe(document, values=(), *, keep=False):
+    """Make a document safe; gives the file's text and what was found."""
+    learning = Learning(Redactor(Redact(values=tuple(values))))
+    learning.texts.update(values)
+    made, found = made_safe(nbformat.from_dict(document), learning, Machine(), keep_widgets=keep)
+    return written(made), list(found.all())
+
+
+def valid(text):
+    document = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nbformat.validate(document, relax_add_props=False)
+    return document
+
+
+def changes(found):
+    return [one for one in found if one.action in ("removed", "replaced")]
+
+
+planted = st.builds(
+    lambda text, write: write(text), st.sampled_from(SECRETS), st.sampled_from([*WRITERS, *PACKERS])
+)
+laws = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@laws
+@given(documents(planted), st.booleans())
+def test_no_secret_is_left_and_sharing_again_changes_nothing(document, keep):
+    text, _ = safe(document, SECRETS, keep=keep)
+    left = "\n".join(texts_in(json.loads(text)))
+    for secret in SECRETS:
+        for spelt in spellings_of(secret):
+            assert spelt not in left
+    shared = valid(text)
+    assert shared.nbformat_minor == document["nbformat_minor"]
+    again, found = safe(shared, SECRETS, keep=keep)
+    assert again == text
+    assert not changes(found)
+    # Nor does whoever knows of no secret find anything to be changed.
+    assert safe(shared, keep=keep)[0] == text
+
+
+#: Ways in which a notebook gives a secret away, with the name it stands under.
+GIVEN_AWAY = (
+    lambda text: ("code", f"password = {text!r}"),
+    lambda text: ("code", f"login(user='ann', api_key={text!r})"),
+    lambda text: ("code", f"%time\nrow = {{'token': {text!r}}}"),
+    lambda text: (
+        "code",
+        f"schema = {{'properties': {{'who': {{'writeOnly': True}}}}}}\nwho={text!r}",
+    ),
+    lambda text: ("code", f"def f(who: SecretStr = {text!r}): ..."),
+    lambda text: ("code", f"rb.triage(rows, rules, redact=rb.Redact(values=[{text!r}]))"),
+    lambda text: ("json", {"client_secret": text}),
+    lambda text: ("json", {"key": "db.password", "op": "eq", "threshold": text}),
+    lambda text: ("json", {"model_name": "PasswordModel", "state": {"value": text}}),
+    lambda text: ("html", comment({"format": "x/1", "rows": [{"host": 1, "passwd": text}]})),
+    lambda text: ("print", f"{{'password': {text!r}}}"),
+    lambda text: ("print", json.dumps({"access_key": text})),
+)
+
+#: Letters a secret is made of; what would make it a number, a mask or nothing is left out.
+secrets = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=6, max_size=14
+).filter(lambda text: text.strip() == text and sum(one.isalpha() for one in text) > 3)
+
+
+@laws
+@given(secrets, st.sampled_from(GIVEN_AWAY), st.sampled_from([*WRITERS, *PACKERS]))
+def test_what_stands_under_the_name_of_a_secret_is_hidden_everywhere(secret, give, write):
+    assume("redacted" not in secret.lower() and "xxx" not in secret)
+    # What only names a secret, or says that there is none, is no secret.
+    assume(secret.lower() not in NOUNS | NO_SECRET and not looks_secret(secret))
+    kind, told = give(secret)
+    outputs = {
+        "json": {"output_type": "display_data", "data": {"application/json": told}, "metadata": {}},
+        "html": {"output_type": "display_data", "data": {"text/html": told}, "metadata": {}},
+        "print": {"output_type": "stream", "name": "stdout", "text": told},
+    }
+    cells = [
+        nbformat.v4.new_markdown_cell(f"it is ~{write(secret)}~"),
+        nbformat.v4.new_code_cell(told if kind == "code" else "1"),
+    ]
+    cells[1]["outputs"] = [outputs[kind]] if kind in outputs else []
+    text, found = safe(nbformat.v4.new_notebook(cells=cells))
+    left = "\n".join(texts_in(json.loads(text)))
+    for spelt in spellings_of(secret):
+        assert spelt not in left
+    assert changes(found)
+
+
+# --- what is done to what ----------------------------------------------------------------------
+
+
+def notebook(*cells, minor=5, **metadata):
+    made = nbformat.v4.new_notebook(cells=list(cells), metadata=metadata)
+    made.nbformat_minor = minor
+    if minor < 5:
+        for cell in made.cells:
+            cell.pop("id", None)
+    return made
+
+
+def code(source="1", *outputs, **metadata):
+    return nbformat.v4.new_code_cell(source, outputs=list(outputs), metadata=metadata)
+
+
+def display(metadata=None, **data):
+    data = {kind.replace("_", "/"): held for kind, held in data.items()}
+    return nbformat.v4.new_output("display_data", data=data, metadata=metadata or {})
+
+
+def widget(model="m", **data):
+    return nbformat.v4.new_output(
+        "display_data", data={WIDGET: {"model_id": model}, **data}, metadata={}
+    )
+
+
+def first(text, cell=0):
+    return json.loads(text)["cells"][cell]
+
+
+def test_a_widget_falls_back_to_what_stands_beside_it():
+    text, found = safe(notebook(code("w", widget(**{"text/html": "<p>3</p>", "text/plain": "3"}))))
+    assert set(first(text)["outputs"][0]["data"]) == {"text/html", "text/plain"}
+    assert [one.what for one in changes(found)] == ["widget, for its static view"]
+
+
+def test_a_widget_whose_static_view_is_an_output_of_its_own_goes():
+    still = display(text_html="<p>3</p>", text_plain="Explorer triage · row 3\nmore")
+    said = "Explorer, live while its kernel runs: run the cell to use it"
+    for rest in ({}, {"text/plain": said}, {"text/plain": "Explorer triage · row 3"}):
+        text, _ = safe(notebook(code("w", still, widget(**rest))))
+        assert len(first(text)["outputs"]) == 1
+
+
+def test_a_widget_with_nothing_beside_it_is_said_in_words():
+    text, found = safe(notebook(code("w", widget())))
+    (output,) = first(text)["outputs"]
+    assert output["data"] == {
+        "text/plain": ["A widget stood here. It needs a running kernel, and had no static view."]
+    } or "A widget stood here" in str(output["data"]["text/plain"])
+    assert [one.what for one in changes(found)] == ["widget that had no static view"]
+
+
+def model(**state):
+    return {"model_name": "M", "model_module": "m", "state": state}
+
+
+def with_state(**models):
+    whole = {"state": models, "version_major": 2, "version_minor": 0}
+    return notebook(code("w", widget("a", **{"text/plain": "w"})), widgets={STATE: whole})
+
+
+def test_a_widget_stays_when_asked_and_all_its_state_is_there():
+    whole = with_state(a=model(child="IPY_MODEL_b", token="hunter-2x"), b=model(), c=model())
+    text, _ = safe(whole, keep=True)
+    assert WIDGET in first(text)["outputs"][0]["data"]
+    state = json.loads(text)["metadata"]["widgets"][STATE]["state"]
+    assert set(state) == {"a", "b"}
+    assert state["a"]["state"]["token"] == "[REDACTED]"
+    assert "widgets" not in json.loads(safe(whole)[0])["metadata"]
+
+
+def test_a_widget_whose_state_is_not_all_there_goes_also_when_asked_for():
+    for broken in (
+        with_state(a=model(child="IPY_MODEL_b")),
+        with_state(b=model()),
+        with_state(a={"state": {}}),
+    ):
+        text, _ = safe(broken, keep=True)
+        assert WIDGET not in first(text)["outputs"][0]["data"]
+        assert "widgets" not in json.loads(text)["metadata"]
+
+
+def test_timing_and_machine_leave_the_metadata():
+    cell = code("1", execution={"shell.execute_reply": "2026-11-29T10:00:00Z"}, tags=["a"])
+    cell.metadata["ExecuteTime"] = {"start_time": "2026-11-29T10:00:00Z"}
+    cell.metadata["mine"] = {"at": "2026-11-29 10:00:00", "note": "kept", "in": "/home/ann/x"}
+    spec = {"name": "python3", "display_name": "Python 3", "argv": ["/home/ann/bin/python"]}
+    made = notebook(cell, kernelspec=spec, vscode={"interpreter": {"hash": "1"}}, title="T")
+    text, found = safe(made)
+    assert first(text)["metadata"] == {"mine": {"note": "kept"}, "tags": ["a"]}
+    assert json.loads(text)["metadata"] == {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "title": "T",
+    }
+    assert {one.action for one in found} == {"removed"}
+
+
+def test_folders_go_from_outputs_and_tracebacks_and_stay_in_sources():
+    error = nbformat.v4.new_output(
+        "error", ename="E", evalue="in /opt/app/x.py", traceback=["File \x1b[32m/home/ann/p/x.py"]
+    )
+    warned = nbformat.v4.new_output("stream", name="stderr", text=f"{CELL}:3: W")
+    said = nbformat.v4.new_output("stream", name="stdout", text="read /home/ann/rows.csv, /etc/x")
+    text, found = safe(notebook(code("open('/home/ann/rows.csv')", error, warned, said)))
+    cell = first(text)
+    assert cell["source"] == ["open('/home/ann/rows.csv')"]
+    failed, warning, read = cell["outputs"]
+    assert failed["evalue"] == "in …/x.py"
+    assert failed["traceback"] == ["File \x1b[32m…/x.py"]
+    assert warning["text"] == ["<cell>:3: W"]
+    assert read["text"] == ["read ~/rows.csv, /etc/x"]
+    kept = [one for one in found if one.action == "kept"]
+    assert [(one.what, one.place) for one in kept] == [
+        ("folder or account of a machine", "the source of cell 1")
+    ]
+
+
+def test_a_secret_cut_in_two_by_how_a_stream_was_sent_is_found():
+    parts = [
+        nbformat.v4.new_output("stream", name="stdout", text=part) for part in ("hun", "ter-2")
+    ]
+    text, _ = safe(notebook(code("1", *parts)), ["hunter-2"])
+    assert [output["text"] for output in first(text)["outputs"]] == [["[REDACTED]"]]
+
+
+def test_a_secret_coloured_in_a_traceback_or_a_page_is_found():
+    error = nbformat.v4.new_output(
+        "error", ename="E", evalue="", traceback=["x \x1b[33mhunter\x1b[39m-\x1b[34m2\x1b[39m y"]
+    )
+    page = display(text_html="<b>hunter</b>-<i>2</i>")
+    text, _ = safe(notebook(code("1", error, page)), ["hunter-2"])
+    failed, shown = first(text)["outputs"]
+    assert "hunter" not in str(failed)
+    assert "".join(shown["data"]["text/html"]) == "<b>[REDACTED]</b><i></i>"
+
+
+def test_ids_are_kept_and_made_of_content_where_they_are_wanting():
+    made = notebook(code("1"), code("2"), code("3"))
+    made.cells[0].id = made.cells[1].id = "one"
+    del made.cells[2]["id"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text, found = safe(made)
+    names = [cell["id"] for cell in json.loads(text)["cells"]]
+    assert names[0] == "one"
+    assert len(set(names)) == 3
+    assert [one.place for one in changes(found)] == ["cell 2", "cell 3"]
+    assert names == [cell["id"] for cell in json.loads(safe(made)[0])["cells"]]
+
+
+@pytest.mark.parametrize("minor", range(6))
+def test_it_stays_at_its_own_minor_version(minor):
+    text, _ = safe(notebook(code("1"), minor=minor))
+    shared = valid(text)
+    assert shared.nbformat_minor == minor
+    assert ("id" in shared.cells[0]) == (minor == 5)
+
+
+def test_what_cannot_be_looked_into_is_said():
+    pdf = nbformat.v4.new_output(
+        "display_data",
+        data={"application/pdf": "JVBERi0xLjQKJcOkw7zDtsOfCjIgMCBvYmo=", "text/plain": "x"},
+    )
+    _, found = safe(notebook(code("1", pdf)))
+    assert [(one.action, one.what) for one in found] == [
+        ("not checked", "application/pdf, which is packed")
+    ]
+
+
+def test_packed_content_that_holds_a_secret_goes():
+    import base64
+
+    held = base64.b64encode(b"%PDF-1.4 (hunter-2) more of it").decode()
+    pdf = nbformat.v4.new_output("display_data", data={"application/pdf": held, "text/plain": "x"})
+    text, _ = safe(notebook(code("1", pdf)), ["hunter-2"])
+    assert set(first(text)["outputs"][0]["data"]) == {"text/plain"}
+
+
+# --- answers -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def share(tmp_path):
+    def share(document, **more):
+        path = tmp_path / "mine.ipynb"
+        nbformat.write(document, path)
+        return rb.share_notebook(path, **more)
+
+    return share
+
+
+def test_an_ordinary_answer_gets_into_the_metadata_and_is_read_back(envelope, share, tmp_path):
+    data = envelope._repr_mimebundle_()[0]
+    shown = nbformat.v4.new_output("display_data", data=data)
+    shared = share(notebook(code("answer", shown)))
+    assert shared.answers == 1
+    assert [one.carrier for one in found_in(shared.written)] == ["metadata", "comment"]
+    copy = rb.Envelope.from_notebook(shared.written)
+    assert copy.why("zeta").sentence == envelope.why("zeta").sentence
+
+
+def test_an_answer_that_was_written_as_a_notebook_keeps_all_it_filed(filed, tmp_path):
+    shared = rb.share_notebook(filed.to_notebook(tmp_path / "a.ipynb"))
+    copy = rb.Envelope.from_notebook(shared.written)
+    assert copy == filed
+    assert copy.walk.whole is not None
+    assert copy.recording().to_dict() == filed.recording().to_dict()
+    assert rb.share_notebook(shared.written).text == shared.text
+
+
+def test_an_answer_stays_an_answer_when_something_in_it_is_hidden(answer, share):
+    rows = [
+        {"host": "a", "days": 9, "token": "hunter-2x"},
+        {"host": "b", "days": 1, "token": "hunter-3x"},
+    ]
+    rules = rb.RuleSet(
+        "age",
+        "v1",
+        [rb.Rule({"days": {"gt": 7}}, "old"), rb.Rule({"token": {"eq": "hunter-9x"}}, "bad")],
+        rb.Default("fresh"),
+    )
+    envelope = rb.triage(rows, rules, subject="host", source="2 rows", columns=["token"])
+    shown = nbformat.v4.new_output("display_data", data=envelope._repr_mimebundle_()[0])
+    shared = share(notebook(code("answer", shown)))
+    left = "\n".join(texts_in(json.loads(shared.text)))
+    assert "hunter" not in left
+    copy = rb.Envelope.from_notebook(shared.written)
+    assert [row["token"] for row in copy.verdicts] == ["[REDACTED]"] * 2
+    assert "token [REDACTED] = [REDACTED]" in copy.why("b").view().headline or "[REDACTED]" in str(
+        copy.why("b")
+    )
+    assert [row["verdict"] for row in copy.verdicts] == ["old", "fresh"]
+
+
+def test_a_compared_value_that_stands_under_no_name_is_hidden_by_that_of_its_rule(share):
+    rules = rb.RuleSet(
+        "r", "v1", [rb.Rule({"pin": {"eq": 99}}, "odd"), rb.Rule({"db.token": {"eq": "k"}}, "bad")]
+    )
+    rows = [{"host": "a", "pin": 4711, "db": {"token": "q7w"}}]
+    envelope = rb.triage(rows, rules, subject="host", source="a row", columns=[])
+    shown = nbformat.v4.new_output("display_data", data=envelope._repr_mimebundle_()[0])
+    assert envelope.dossier.to_dict()["subjects"][0]["decision"]["values"] == [4711, "q7w"]
+    shared = share(notebook(code("answer", shown)))
+    copy = rb.Envelope.from_notebook(shared.written)
+    (subject,) = copy.dossier.to_dict()["subjects"]
+    assert subject["decision"]["values"] == ["[REDACTED]", "[REDACTED]"]
+    assert copy.dossier.to_dict()["rule_sets"][0]["hidden"] == ["db.token", "pin"]
+    assert "compared value of a key that names a secret" in str(shared)
+
+
+def test_evidence_that_cannot_be_read_goes(share):
+    wire = {"af_coverage": {}, "result": {}, "dossier": {"subjects": [{"decision": {}}]}}
+    held = comment({"format": "runbook_nb/envelope/1", "envelope": wire})
+    shared = share(notebook(code("answer", display(text_html=f"<p>x{held}</p>"))))
+    assert "payload" not in shared.text
+    assert shared.answers == 0
+
+
+def test_a_damaged_machine_readable_form_goes(share):
+    broken = display(text_html="<p>x<!--runbook_nb:payload/1 sha-256:0 aHVudGVyLTI=--></p>")
+    shared = share(notebook(code("answer", broken)))
+    assert "payload" not in shared.text
+    assert "".join(first(shared.text)["outputs"][0]["data"]["text/html"]) == "<p>x</p>"
+
+
+def test_live_answers_lend_what_their_policies_know(share):
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+    rows = [{"host": "a", "days": 9, "who": "kranich-77"}]
+    envelope = rb.triage(
+        rows, rules, subject="host", source="a row", redact=rb.Redact(keys=["who"])
+    )
+    shared = share(notebook(code("print('kranich-77')")), answers=[envelope])
+    assert "kranich" not in shared.text
+
+
+# --- the file ----------------------------------------------------------------------------------
+
+
+def test_it_is_written_beside_the_one_it_was_made_of(share, tmp_path):
+    shared = share(notebook(code("1")))
+    assert shared.written == tmp_path / "mine.shared.ipynb"
+    assert rb.share_notebook(shared.written).written == shared.written
+    assert shared.written.read_text(encoding="utf-8") == shared.text
+    assert shared.text.endswith("}\n")
+    assert "\r" not in shared.text
+    parsed = json.loads(shared.text)
+    assert shared.text == json.dumps(parsed, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def test_checking_writes_nothing(share, tmp_path):
+    shared = share(notebook(code("password = 'hunter-2'")), dry=True)
+    assert shared.written is None
+    assert not shared.clean
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.ipynb"]
+    assert share(notebook(code("1")), dry=True).clean
+
+
+def test_a_name_is_a_secret_only_as_long_as_guessing_is_wanted(share):
+    made = notebook(code("password = 'hunter-2'; stash = 'eichel-77'"))
+    assert "hunter-2" in share(made, guess=False).text
+    assert "eichel" not in share(made, redact={"keys": ["stash"]}).text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "cannot be read as a notebook"),
+        ("[]", "cannot be read as a notebook"),
+        ('{"nbformat": 3, "nbformat_minor": 0, "worksheets": []}', "follows nbformat 3.0"),
+        ('{"nbformat": 4, "nbformat_minor": 99, "cells": [], "metadata": {}}', "follows nbformat"),
+        ('{"nbformat": 4, "nbformat_minor": 4, "cells": 1, "metadata": {}}', "cannot be read"),
+        ('{"nbformat": 4, "nbformat_minor": 4, "cells": [{}], "metadata": {}}', "cannot be read"),
+        (
+            '{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": '
+            '[{"cell_type": "code", "source": "", "metadata": {}}]}',
+            "not a valid notebook",
+        ),
+        ('{"nbformat": 4, "nbformat_minor": 5, "cells": [1], "metadata": {}}', "cannot be read"),
+    ],
+)
+def test_what_is_no_notebook_of_nbformat_4_is_refused(tmp_path, content, words):
+    path = tmp_path / "a.ipynb"
+    path.write_text(content)
+    with pytest.raises((LoadError, DocumentError), match=words):
+        rb.share_notebook(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.ipynb"]
+
+
+def test_one_text_is_no_list_of_values(share):
+    with pytest.raises(DefinitionError, match="a text, not a list"):
+        share(notebook(), values="hunter-2")
+
+
+def test_a_value_that_is_part_of_the_placeholder_is_said_not_to_be_looked_for(share):
+    shared = share(notebook(code("1")), values=["RED"])
+    assert [one.action for one in shared.findings] == ["not checked"]
+    assert "RED" not in str(shared)
+
+
+def test_the_report_names_no_secret(share):
+    data = {"application/json": {"hunter-2x_token": "abcdef-7", "token": {"hunter-2x": "x-12345"}}}
+    made = notebook(code("1", nbformat.v4.new_output("display_data", data=data)))
+    shared = share(made, values=["hunter-2x"])
+    assert "hunter" not in str(shared)
+    assert "hunter" not in json.dumps(shared.to_dict())
