@@ -61,7 +61,7 @@ class Envelope(Renderable, FrozenDict):
 
     shown_once_for_all = True
 
-    _make_dossier: Callable[[], Dossier] | None
+    _given: Dossier | Callable[[], Dossier] | None
     _run: Run | None
     _artifacts: Any
 
@@ -70,18 +70,18 @@ class Envelope(Renderable, FrozenDict):
         cls,
         wire: Mapping[str, Any],
         *,
-        dossier: Callable[[], Dossier] | None,
+        dossier: Dossier | Callable[[], Dossier] | None,
         run: Run | None,
         artifacts: Any,
     ) -> Envelope:
-        """Make the envelope of a run that just ended; its dossier is made when first asked for."""
+        """Make the envelope of a run that just ended; its dossier may be made when asked for."""
         made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
-        made.__dict__.update(_make_dossier=dossier, _run=run, _artifacts=artifacts)
+        made.__dict__.update(_given=dossier, _run=run, _artifacts=artifacts)
         return made
 
     @cached_property
     def _dossier(self) -> Dossier | None:
-        return None if self._make_dossier is None else self._make_dossier()
+        return self._given() if callable(self._given) else self._given
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], artifacts: Any = None) -> Envelope:
@@ -115,10 +115,10 @@ class Envelope(Renderable, FrozenDict):
                 f"an envelope has no part {unknown[0]!r}", where="envelope", fix="leave it out"
             )
         _check_result(data["result"])
-        dossier = None if data.get("dossier") is None else Dossier.from_dict(data["dossier"])
+        dossier = data.get("dossier")
         return cls.live(
             data,
-            dossier=None if dossier is None else lambda: dossier,
+            dossier=None if dossier is None else Dossier.from_dict(dossier),
             run=None,
             artifacts=getattr(artifacts, "artifacts", artifacts),
         )
@@ -189,7 +189,7 @@ class Envelope(Renderable, FrozenDict):
     @property
     def carries_dossier(self) -> bool:
         """Whether there is a `dossier`."""
-        return self._make_dossier is not None
+        return self._given is not None
 
     @cached_property
     def verdicts(self) -> VerdictTable:
