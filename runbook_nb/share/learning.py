@@ -37,6 +37,8 @@ _SECRET_TYPES: Final = frozenset({"SecretStr", "SecretBytes"})
 _DIGITS: Final = re.compile(r"\d.*\d")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 #: Lines that are no Python: magics, and commands of the shell.
+_CELL_MAGIC: Final = re.compile(r"\s*%%(\w+)")
+_PYTHON_MAGICS: Final = frozenset({"time", "timeit", "capture", "prun", "python", "python3"})
 _MAGIC: Final = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
 
 
@@ -244,6 +246,9 @@ def is_code(source: str) -> bool:
     >>> is_code("%time f(1)\nx = 2"), is_code("SELECT 1 FROM t")
     (True, False)
     """
+    magic = _CELL_MAGIC.match(source)
+    if magic is not None and magic[1] not in _PYTHON_MAGICS:
+        return False
     try:
         ast.parse(_MAGIC.sub(r"\1pass", source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -327,8 +327,12 @@ class Scrub:
         if isinstance(wire, Mapping) and isinstance(wire.get("dossier"), Mapping):
             try:
                 dossier, gone = hidden_by_name(wire["dossier"], self.learning.named)
-            except Exception:  # whatever a foreign dossier does
-                dossier, gone = wire["dossier"], []
+            except _DAMAGED:
+                # What it compared stands in it under no name, so that nobody could look for it.
+                if not self.only_learns:
+                    what = "machine-readable form whose evidence cannot be read"
+                    self.findings.add("removed", what, place)
+                return payload if self.only_learns else None
             if self.only_learns:
                 for value in gone:
                     self.learning.tell(value)
@@ -449,6 +453,8 @@ class Scrub:
         return base64.b64encode(made).decode("ascii")
 
 
+#: What reading a dossier raises that is none.
+_DAMAGED: Final = (KeyError, TypeError, ValueError, IndexError, AttributeError, RunbookError)
 #: Kinds that are markup, and kinds that are text though their name does not say so.
 _PAGES: Final = frozenset({"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"})
 _TEXTS: Final = frozenset({"application/javascript", "application/xml", "application/yaml"})

@@ -365,6 +365,30 @@ def test_an_answer_stays_an_answer_when_something_in_it_is_hidden(answer, share)
     assert [row["verdict"] for row in copy.verdicts] == ["old", "fresh"]
 
 
+def test_a_compared_value_that_stands_under_no_name_is_hidden_by_that_of_its_rule(share):
+    rules = rb.RuleSet(
+        "r", "v1", [rb.Rule({"pin": {"eq": 99}}, "odd"), rb.Rule({"db.token": {"eq": "k"}}, "bad")]
+    )
+    rows = [{"host": "a", "pin": 4711, "db": {"token": "q7w"}}]
+    envelope = rb.triage(rows, rules, subject="host", source="a row", columns=[])
+    shown = nbformat.v4.new_output("display_data", data=envelope._repr_mimebundle_()[0])
+    assert envelope.dossier.to_dict()["subjects"][0]["decision"]["values"] == [4711, "q7w"]
+    shared = share(notebook(code("answer", shown)))
+    copy = rb.Envelope.from_notebook(shared.written)
+    (subject,) = copy.dossier.to_dict()["subjects"]
+    assert subject["decision"]["values"] == ["[REDACTED]", "[REDACTED]"]
+    assert copy.dossier.to_dict()["rule_sets"][0]["hidden"] == ["db.token", "pin"]
+    assert "compared value of a key that names a secret" in str(shared)
+
+
+def test_evidence_that_cannot_be_read_goes(share):
+    wire = {"af_coverage": {}, "result": {}, "dossier": {"subjects": [{"decision": {}}]}}
+    held = comment({"format": "runbook_nb/envelope/1", "envelope": wire})
+    shared = share(notebook(code("answer", display(text_html=f"<p>x{held}</p>"))))
+    assert "payload" not in shared.text
+    assert shared.answers == 0
+
+
 def test_a_damaged_machine_readable_form_goes(share):
     broken = display(text_html="<p>x<!--runbook_nb:payload/1 sha-256:0 aHVudGVyLTI=--></p>")
     shared = share(notebook(code("answer", broken)))

@@ -1,0 +1,77 @@
+"""Folders, accounts and connections are known by their form; what is none of them stays."""
+
+import pytest
+
+from runbook_nb.share.machine import Machine
+
+HIDDEN = [
+    ("/home/ann/data/x.csv", "~/data/x.csv"),
+    ("/Users/ann", "~"),
+    ("in /root/.cache", "in ~/.cache"),
+    ("C:\\Users\\ann\\x", "~\\x"),
+    ("'C:\\\\Users\\\\ann\\\\x'", "'~\\\\x'"),
+    ("file:///home/ann/x", "file://~/x"),
+    ("/var/folders/ab/cdefg/T/xyz/q", "tmp/q"),
+    ("/opt/py/lib/python3.11/site-packages/pandas/core.py", "site-packages/pandas/core.py"),
+    ("\x1b[32m/home/ann/x.py\x1b[39m", "\x1b[32m~/x.py\x1b[39m"),
+    ("in jupyter/kernel-1f2e3d4c-77.json", "in jupyter/kernel.json"),
+    (
+        '{"key": "abc-def", "signature_scheme": "hmac"}',
+        '{"key": "[REDACTED]", "signature_scheme": "hmac"}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "left"), HIDDEN)
+def test_what_tells_of_a_machine_goes(text, left):
+    machine = Machine()
+    assert machine.hide(text) == (left, machine.is_named_in(text))
+    assert machine.is_named_in(text)
+    assert machine.hide(left) == (left, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("https://x.org/home/ann", "/etc/ssl/certs/ca.pem", "~/x", "./x", "a/home/b"),
+        *("\\n\\t\\d+", "homes", "root certificates", "", "1/2"),
+    ],
+)
+def test_what_is_none_stays(text):
+    assert Machine().hide(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ('File "/opt/app/core/load.py", line 3', 'File "…/load.py", line 3'),
+        ("~/p/x.py:4", "…/x.py:4"),
+        ("D:\\a\\b\\c.py", "…/c.py"),
+        ("\\n\\t x \\d+", "\\n\\t x \\d+"),
+        ("see https://x.org/a/b", "see https://x.org/a/b"),
+    ],
+)
+def test_in_a_traceback_only_the_names_of_files_stay(text, left):
+    assert Machine().hide_files(text)[0] == left
+    assert Machine().hide_files(left) == (left, 0)
+
+
+def test_the_notebooks_own_folder_is_here(tmp_path):
+    folder = tmp_path / "deep" / "project"
+    folder.mkdir(parents=True)
+    assert Machine(folder).hide(f"read {folder}/rows.csv") == ("read ./rows.csv", 1)
+
+
+def test_a_cell_in_a_page_is_no_tag():
+    cell = "/x/ipykernel_12/34.py:1"
+    assert Machine().hide(cell) == ("<cell>:1", 1)
+    assert Machine().hide(cell, html=True) == ("&lt;cell&gt;:1", 1)
+
+
+def test_an_account_at_this_machine_goes(monkeypatch):
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    monkeypatch.setattr("socket.gethostname", lambda: "box-7")
+    assert Machine().hide("ann@box-7:~$ ls, ann@example.org") == (
+        "user@machine:~$ ls, ann@example.org",
+        1,
+    )
