@@ -145,7 +145,8 @@ def _names(ground: Ground, claims: Claims) -> None:
             same = same or name_key(said) == name_key(one.subject)
             (by_rows if same else wrong).append(place)
         elif place in named_in_gaps:
-            named = show(one.subject) in told_gaps
+            called = f"item {one.index}" if one.subject is None else show(one.subject)
+            named = called in told_gaps
             unsure = not named and PLACEHOLDER in told_gaps
             (by_gaps if named else hidden if unsure else unnamed).append(place)
         elif strict and one.status == "ok" and one.decision is not None and lone:
