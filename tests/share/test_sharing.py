@@ -15,7 +15,7 @@ from anynotebook import (
     spellings_of,
     texts_in,
 )
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import runbook_nb as rb
@@ -25,7 +25,6 @@ from runbook_nb.share.document import written
 from runbook_nb.share.hydrate import found_in
 from runbook_nb.share.learning import Learning
 from runbook_nb.share.machine import Machine
-from runbook_nb.share.secretnames import NO_SECRET, NOUNS, looks_secret
 from runbook_nb.share.sharing import made_safe
 from runbook_nb.share.verify import verify_file
 
@@ -101,18 +100,15 @@ GIVEN_AWAY = (
     lambda text: ("print", json.dumps({"access_key": text})),
 )
 
-#: Letters a secret is made of; what would make it a number, a mask or nothing is left out.
+#: Texts that are no word of the format, no number and no mask.
 secrets = st.text(
-    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=6, max_size=14
-).filter(lambda text: text.strip() == text and sum(one.isalpha() for one in text) > 3)
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=3, max_size=12
+).map(lambda text: f"zq{text}j")
 
 
 @laws
 @given(secrets, st.sampled_from(GIVEN_AWAY), st.sampled_from([*WRITERS, *PACKERS]))
 def test_what_stands_under_the_name_of_a_secret_is_hidden_everywhere(secret, give, write):
-    assume("redacted" not in secret.lower() and "xxx" not in secret)
-    # What only names a secret, or says that there is none, is no secret.
-    assume(secret.lower() not in NOUNS | NO_SECRET and not looks_secret(secret))
     kind, told = give(secret)
     outputs = {
         "json": {"output_type": "display_data", "data": {"application/json": told}, "metadata": {}},
