@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runbook_nb._ids import content_id
+from runbook_nb._ids import content_id, random_id
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> Path:
@@ -35,7 +35,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> Path:
     named = Path(path)
     target = Path(os.path.realpath(named))
     # Short, whatever the target's name; no two that write one file at a time meet.
-    draft = target.with_name(f".{content_id(target.name)}.{os.urandom(8).hex()}.part")
+    draft = target.with_name(f".{content_id(target.name)}.{random_id(16)}.part")
     try:
         ended = text if text.endswith("\n") else f"{text}\n"
         draft.write_text(ended, encoding="utf-8", newline="\n")

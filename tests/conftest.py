@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runbook_nb.rules.keeping import forget_judged
+from runbook_nb.rules.versions import forget_judged
 
 
 def _calls_of(work: Callable[[], Any]) -> int:

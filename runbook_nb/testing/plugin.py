@@ -102,7 +102,7 @@ def frozen_clock() -> Iterator[FrozenClock]:
 def seeded_ids() -> Iterator[SeededIds]:
     """Let `settings` give ids that come out the same in every run, as in a new session."""
     from runbook_nb._ids import SeededIds
-    from runbook_nb.rules.keeping import forget_judged
+    from runbook_nb.rules.versions import forget_judged
     from runbook_nb.settings import settings
     from runbook_nb.testing.fixed import SEED
 

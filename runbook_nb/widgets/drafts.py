@@ -15,9 +15,10 @@ from runbook_nb._text import nearest, visible
 from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError, RuleError
 from runbook_nb.rules import Default, Rule, RuleSet, Unreadable
-from runbook_nb.rules.keeping import check_version, next_version, versioned
+from runbook_nb.rules.keeping import check_version, versioned
 from runbook_nb.rules.model import DECLINED, OnUnreadable
 from runbook_nb.rules.operators import PRESENCE
+from runbook_nb.rules.versions import next_version
 
 #: The version a draft is judged under.
 DRAFT: Final = "draft"

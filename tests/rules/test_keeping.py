@@ -8,26 +8,11 @@ import pytest
 
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules import Rule, RuleSet
-from runbook_nb.rules.keeping import check_version, has_other_content, next_version, versioned
+from runbook_nb.rules.keeping import check_version, has_other_content, versioned
 
 
 def limit(days, version="v1", name="age"):
     return RuleSet(name, version, [Rule({"days": {"gt": days}}, "old")], "new")
-
-
-@pytest.mark.parametrize(
-    ("version", "following"),
-    [
-        ("v3", "v4"),
-        ("v9", "v10"),
-        ("1.2.9", "1.2.10"),
-        ("2026.09", "2026.10"),
-        ("v1-rc2", "v1-rc3"),
-        ("first", "first-2"),
-    ],
-)
-def test_the_last_number_of_a_version_is_counted_up(version, following):
-    assert next_version(version) == following
 
 
 def test_other_content_under_one_version_is_refused_with_what_differs():

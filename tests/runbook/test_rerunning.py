@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.rules import keeping
+from runbook_nb.rules import versions
 
 #: Three cells of a notebook; each is run as often as its author likes.
 RULES = """
@@ -149,6 +149,6 @@ def test_a_hidden_name_of_rules_stays_hidden_when_it_is_spoken():
 
 
 def test_so_many_versions_are_remembered_and_no_more(monkeypatch):
-    monkeypatch.setattr(keeping, "MOST_VERSIONS", 2)
-    told = [keeping.judged_otherwise(aged(days, version)) for version in "abc" for days in (7, 14)]
+    monkeypatch.setattr(versions, "MOST_VERSIONS", 2)
+    told = [versions.judged_otherwise(aged(days, version)) for version in "abc" for days in (7, 14)]
     assert told == [False, True, False, True, False, False]
