@@ -96,7 +96,7 @@ format: $(DEV) ## rewrite the code in the house style
 
 clean: ## remove the environment, caches and built files
 	@rm -rf .venv $(BENCH_VENV) build dist runbook-nb-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf .cache .shots tests/browser/viewer/node_modules
+	@rm -rf .cache .shots .ci-artifacts tests/browser/viewer/node_modules
 	@rm -rf docs/_build docs/changelog.md docs/notebooks docs/notebooks.md
 	@find runbook_nb tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
 

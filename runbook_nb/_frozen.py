@@ -154,6 +154,10 @@ def freeze(value: Any, key: str = "value") -> Any:
         ) from None
 
 
+#: What may hold further values; looked for in this order, the most frequent first.
+_HOLDS_MORE: Final = (dict, list, tuple, Mapping, Set)
+
+
 def _freeze(value: Any, key: str, path: list[int]) -> Any:
     cls = value.__class__
     if cls in ATOMS or cls is FrozenDict or cls is FrozenList:
@@ -164,7 +168,7 @@ def _freeze(value: Any, key: str, path: list[int]) -> Any:
             return flat
     elif isinstance(value, Immutable | Enum):
         return value
-    if isinstance(value, Mapping | list | tuple | Set):
+    if isinstance(value, _HOLDS_MORE):
         if id(value) in path:
             raise CycleError(f"the value of {key!r} contains itself", where=key)
         path.append(id(value))
@@ -206,7 +210,7 @@ def is_flat(rows: list[Any]) -> bool:
 
 
 def _freeze_container(value: Any, key: str, path: list[int]) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         return FrozenDict({k: _freeze(v, key, path) for k, v in value.items()})
     if isinstance(value, list):
         return FrozenList([_freeze(v, key, path) for v in value])

@@ -125,7 +125,7 @@ def _is_fine(top: Any) -> bool:
             elif isinstance(value, list | tuple):
                 inner += value
         try:
-            if not "".join(texts).isascii():
+            if _text_problem("".join(texts)) is not None:
                 return False
         except TypeError:  # a key that is no text
             return False
@@ -149,8 +149,13 @@ def are_plain(rows: Sequence[Any]) -> bool:
     """
     if not {dict, FrozenDict}.issuperset(map(type, rows)):
         return False
-    texts = [*chain.from_iterable(rows)]
-    values = [*chain.from_iterable(map(dict.values, rows))]
+    return are_plain_parts(
+        [*chain.from_iterable(rows)], [*chain.from_iterable(map(dict.values, rows))]
+    )
+
+
+def are_plain_parts(texts: list[Any], values: list[Any]) -> bool:
+    """Say whether `are_plain` holds of rows with these keys, and these values under them."""
     classes = set(map(type, values))
     if not {str}.issuperset(map(type, texts)) or not classes <= _SIMPLE:
         return False
@@ -158,7 +163,7 @@ def are_plain(rows: Sequence[Any]) -> bool:
         return _is_fine(texts + values)
     if str in classes:
         texts += [value for value in values if value.__class__ is str]
-    return "".join(texts).isascii()
+    return _text_problem("".join(texts)) is None
 
 
 def _first_problem(top: Any, most: int | None) -> str | None:
@@ -289,6 +294,10 @@ def to_wire(value: Any, report: WireReport | None = None) -> Any:
     return _wire(value, report if report is not None else WireReport(), [])
 
 
+#: What may hold further values; looked for in this order, the most frequent first.
+_HOLDS_MORE: Final = (dict, list, tuple, Mapping, Set)
+
+
 def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
     cls = value.__class__
     if value is None or cls is bool:
@@ -300,7 +309,7 @@ def _wire(value: Any, report: WireReport, path: list[int]) -> Any:
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if cls is float:
         return _wire_float(value)
-    if isinstance(value, Mapping | list | tuple | Set) or _is_sequence(value):
+    if isinstance(value, _HOLDS_MORE) or _is_sequence(value):
         if id(value) in path:
             raise CycleError("a value contains itself, so it cannot be written as JSON")
         path.append(id(value))
@@ -322,13 +331,16 @@ def _wire_float(value: float) -> float | str | None:
 
 
 def _wire_container(value: Any, report: WireReport, path: list[int]) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, list | tuple):
+        if value and are_plain(value):
+            return list(map(dict, value))
+    elif isinstance(value, dict | Mapping):
         wire = {wire_key(k, report): _wire(v, report, path) for k, v in value.items()}
         lost = len(value) - len(wire)
         if lost > 0:  # 1 and "1" are one key in JSON: the last stays, the loss is counted
             report.replaced[REPEATED] = report.replaced.get(REPEATED, 0) + lost
         return wire
-    if isinstance(value, Set):
+    elif isinstance(value, Set):
         items = [_wire(item, report, path) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, canonical(item)))
     return [_wire(item, report, path) for item in value]

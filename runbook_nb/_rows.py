@@ -15,7 +15,7 @@ from itertools import chain, repeat
 from operator import eq, itemgetter
 from typing import Any, Final, overload
 
-from runbook_nb._frozen import FrozenDict, Immutable, freeze, is_flat
+from runbook_nb._frozen import ATOMS, FrozenDict, Immutable, freeze, is_flat
 
 #: How many rows are taken apart at once, and how many are made.
 _PART: Final = 2048
@@ -54,7 +54,7 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
     ({'age': 2}, True, True)
     """
 
-    __slots__ = ("_kept", "_layouts", "_numbers", "_places", "_size")
+    __slots__ = ("_kept", "_layouts", "_made_first", "_numbers", "_places", "_size")
 
     def __init__(
         self,
@@ -69,10 +69,15 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
         self._places = places
         #: The rows that somebody looked at, at their places; no list while nobody did.
         self._kept: list[FrozenDict | None] | None = None
+        #: Few rows are copied sooner than made of their columns: for the first who wants them all.
+        self._made_first: list[FrozenDict] | None = None
 
     def fresh(self, start: int, end: int) -> list[FrozenDict]:
         """Give rows to somebody who says which of them stay in use; see `keep`."""
-        if self._numbers is not None:
+        first, self._made_first = self._made_first, None
+        if first is not None and start == 0 and end == self._size:
+            made = first
+        elif self._numbers is not None:
             made = list(map(self._made, range(start, end)))
         else:
             ((keys, columns),) = self._layouts
@@ -204,8 +209,8 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
 def frozen_rows(value: Any) -> Any:
     """Freeze a list as `freeze` does, plain dicts of atoms under texts as `FrozenRows`."""
     taken = None
-    if value.__class__ is list and is_flat(value) and _has_text_keys(value):
-        taken = _taken_apart(value)
+    if value.__class__ is list and {dict}.issuperset(map(type, value)):
+        taken = _taken_apart(value) if value else None
     return freeze(value, "items") if taken is None else taken
 
 
@@ -217,9 +222,16 @@ def _has_text_keys(rows: list[dict[Any, Any]]) -> bool:
 def _taken_apart(rows: list[dict[str, Any]]) -> FrozenRows | None:
     """Take rows apart by layout and column; None when they share too little."""
     keys = tuple(rows[0])
-    columns = columns_of(rows, keys)
+    columns = columns_of(rows, keys, exact=True)
     if columns is not None:
-        return FrozenRows(len(rows), [(keys, columns)])
+        if not all(ATOMS.issuperset(set(map(type, column))) for column in columns):
+            return None
+        taken = FrozenRows(len(rows), [(keys, columns)])
+        if len(rows) <= _MADE:
+            taken._made_first = list(map(FrozenDict, rows))
+        return taken
+    if not is_flat(rows) or not _has_text_keys(rows):
+        return None
     known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     order: dict[tuple[str, ...], int] = {}
     numbers, places = bytearray(), array("I")
@@ -237,8 +249,12 @@ def _taken_apart(rows: list[dict[str, Any]]) -> FrozenRows | None:
     return FrozenRows(len(rows), layouts, bytes(numbers), places)
 
 
-def columns_of(rows: Sequence[Any], names: tuple[str, ...]) -> list[list[Any]] | None:
+def columns_of(
+    rows: Sequence[Any], names: tuple[str, ...], *, exact: bool = False
+) -> list[list[Any]] | None:
     """Take rows of one layout apart by column; None when they have several.
+
+    With ``exact`` the keys of every row have to be texts, and of no subclass.
 
     Keys laid end to end equal the names over and over only when every row has all of them, in
     this order: a row with fewer would need another that has one of them twice.
@@ -258,7 +274,8 @@ def columns_of(rows: Sequence[Any], names: tuple[str, ...]) -> list[list[Any]] |
         size = width * len(part)
         if len(expected) != size:
             expected = [*names] * len(part)
-        if list(chained(part)) != expected:
+        keys = list(chained(part))
+        if keys != expected or (exact and not {str}.issuperset(set(map(type, keys)))):
             return None
         flat = list(chained(map(dict.values, part)))
         if len(flat) != size:

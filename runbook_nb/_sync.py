@@ -209,7 +209,7 @@ class _Presses:
     @property
     def live(self) -> bool:
         """Whether the call still runs, in this process: who put it back later finds Python's."""
-        return not self._door.done.is_set() and os.getpid() == self._process
+        return not self._door.done and os.getpid() == self._process
 
     def __call__(self, number: int, frame: object) -> None:
         # Pressed twice: do not wait for a coroutine that will not end.
@@ -226,7 +226,8 @@ def _run(door: _Door) -> KeyboardInterrupt | None:
     if threading.current_thread() is not threading.main_thread():
         door.run()
         return None
-    import signal
+    # What `signal` is made of: itself it looks every handler up among its constants.
+    import _signal as signal  # type: ignore[import-not-found]
 
     before = signal.getsignal(signal.SIGINT)
     if isinstance(before, _Presses):
@@ -259,13 +260,14 @@ def _wait(door: _Door, thread: threading.Thread) -> KeyboardInterrupt | None:
     """Start the thread and wait until its coroutine has ended; give the interrupt, if any."""
     interrupt: KeyboardInterrupt | None = None
     started = False
+    door.ended = ended = threading.Event()
     while True:
         try:
             if not started:
                 started = True
                 thread.start()
             # Not join(): once interrupted, some Pythons take the thread for ended (bpo-45274).
-            door.done.wait()
+            ended.wait()
             return interrupt
         except KeyboardInterrupt as pressed:
             # Pressed twice: do not wait for a coroutine that will not end.
@@ -288,7 +290,9 @@ class _Door:
         self._lock = threading.RLock()
         #: Whether an end was asked for, and whether the task was told so.
         self.pressed = self._told_task = False
-        self.done = threading.Event()
+        self.done = False
+        #: Set when the coroutine has ended, for who waits in another thread.
+        self.ended: threading.Event | None = None
         self._told: dict[object, Callable[[], None]] = {}
         self.result: Any = None
         self.error: BaseException | None = None
@@ -301,7 +305,9 @@ class _Door:
         except BaseException as error:  # handed over to the caller, whatever it is
             self.error = error
         finally:
-            self.done.set()
+            self.done = True
+            if self.ended is not None:
+                self.ended.set()
 
     def _step_by_step(self) -> Awaitable[Any] | None:
         """Go on until a loop is wanted; give what is left then."""

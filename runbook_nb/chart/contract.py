@@ -37,7 +37,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 def parser_of(schema: Any) -> Callable[[Any], Any] | None:
     """Give what validates a value where a model or a validator is declared for it, else None."""
-    if isinstance(schema, Mapping):
+    if schema is None or isinstance(schema, Mapping):
         return None
     found = (getattr(schema, name, None) for name in _PARSERS)
     return next((parse for parse in found if callable(parse)), None)

@@ -152,7 +152,7 @@ class Execution(Watch):
         self.engine = None if engine is None else _engine(engine)
         self.policy = as_redact(redact)
         self.args = _NOTHING
-        self.log = Log()
+        self.log = Log(chart._known)
         self.initial = _NOTHING
         self.state: dict[str, Any] = {}
         self.on_stream = on_stream

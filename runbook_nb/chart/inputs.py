@@ -49,7 +49,7 @@ def checked_input(chart: Chart, args: Any, policy: Redact | None = None) -> Froz
         given: Any = frozen_args(args)
         problems = [] if schema is None else validate_arguments(schema, given)
         if not problems:
-            return FrozenDict(given)
+            return given  # type: ignore[no-any-return]
     else:
         made, problems = parsed(parse, args if args is not None else {})
         if not problems:

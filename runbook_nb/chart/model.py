@@ -24,6 +24,7 @@ from runbook_nb.record.structure import Structure
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
     from runbook_nb.chart.streaming import StreamEvent
+    from runbook_nb.record.log import Known
     from runbook_nb.record.redact import Redact
     from runbook_nb.record.run import Run
     from runbook_nb.render.flowchart import Flowchart
@@ -208,6 +209,13 @@ class Chart(Immutable, Renderable):
         from runbook_nb.chart.layout import structure_of
 
         return structure_of(self)
+
+    @cached_property
+    def _known(self) -> Known:
+        """What runs of the chart share of their records' form; nothing of what they recorded."""
+        from runbook_nb.record.log import Known
+
+        return Known()
 
     @cached_property
     def _declined_ids(self) -> Mapping[str, str]:

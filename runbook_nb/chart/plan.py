@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from runbook_nb.chart.layout import kind_of
@@ -22,7 +23,7 @@ from runbook_nb.chart.model import (
     rules_of,
 )
 from runbook_nb.errors import ChartError
-from runbook_nb.record.log import Code, Log, StageRef
+from runbook_nb.record.log import Log, StageRef, code_of
 
 #: What is done with a stage: its function is called, it decides, it mounts a chart; else 0.
 CALLS: Final = 1
@@ -37,13 +38,13 @@ class _KeyCodes(dict[str, int]):
 
     __slots__ = ("_kind", "_log", "_ref")
 
-    def __init__(self, log: Log, ref: StageRef, kind: str) -> None:
-        super().__init__()
-        self._log, self._ref, self._kind = log, ref, kind
+    def __init__(self, plan: StagePlan, kind: str) -> None:
+        self._log, self._ref, self._kind = plan.log, plan.ref, kind
 
     def __missing__(self, key: Any) -> int:
-        _check_key(key, self._ref)
-        found = self[key] = self._log.number(Code(self._kind, self._ref, key))
+        if key.__class__ is not str:
+            _check_key(key, self._ref)
+        found = self[key] = self._log.number(code_of((self._kind, self._ref, key, None)))
         return found
 
 
@@ -56,11 +57,13 @@ def _check_key(key: Any, ref: StageRef) -> None:
 
 
 class StagePlan:
-    """One stage ready to run, in the chart it belongs to."""
+    """One stage ready to run, in the chart it belongs to.
+
+    Most stages use little of what a stage can have: see `_LATER`.
+    """
 
     __slots__ = (
         "_inner",
-        "_log",
         "args_code",
         "branches",
         "chart",
@@ -72,6 +75,7 @@ class StagePlan:
         "judged",
         "judging",
         "layouts",
+        "log",
         "loop_to",
         "plain",
         "read_codes",
@@ -81,6 +85,18 @@ class StagePlan:
         "ways",
         "write_codes",
     )
+
+    #: The code of having looked at the input, and by key those of reading and writing.
+    args_code: int
+    read_codes: _KeyCodes
+    write_codes: _KeyCodes
+    #: The keys of a mapping written whole -> the codes of those writes.
+    layouts: dict[tuple[Any, ...], tuple[int, ...]]
+    #: Decision path -> the codes a decision by it appends: its reads, then itself.
+    decisions: dict[Any, tuple[int, ...]]
+    judged: dict[Any, int]
+    #: Where the decisions of a decider lead, as `straight` keeps them.
+    ways: dict[Any, Any]
 
     def __init__(
         self,
@@ -93,42 +109,47 @@ class StagePlan:
         #: Of the class that its kind says; the engine asks before it uses what only one class has.
         self.stage: Any = stage
         self.chart = chart
-        self._log = log
+        self.log = log
         self._inner: ChartPlan | None = None
         kind = kind_of(stage)
         if branch is not None and kind in _PLAIN:
             kind = "branch"
         self.ref = StageRef(stage.id, stage.name, kind, path)
         self.loop_to = None if branch is None else branch.loop_to
-        self.stage_code = log.number(Code("stage", self.ref))
-        self.args_code = log.number(Code("args", self.ref))
-        self.read_codes = _KeyCodes(log, self.ref, "read")
-        self.write_codes = _KeyCodes(log, self.ref, "write")
-        #: The keys of a mapping written whole -> the codes of those writes.
-        self.layouts: dict[tuple[Any, ...], tuple[int, ...]] = {}
-        self.fn: Any = stage.fn if isinstance(stage, FunctionStage) else None
+        self.stage_code = log.number(code_of(("stage", self.ref, None, None)))
         #: What is done with it, as `run_chart` tells stages apart.
         self.form = _FORMS.get(type(stage), 0)
         #: Whether it runs once, here and now, and says nothing meanwhile.
         self.plain = not (stage.blocking or stage.retry or isinstance(stage, StreamingStage))
-        #: Decision path -> the codes a decision by it appends: its reads, then itself.
-        self.decisions: dict[Any, tuple[int, ...]] = {}
-        self.judged: dict[Any, int] = {}
-        #: The compiled rules of a decider, and where its decisions lead, as `straight` keeps them.
+        #: The compiled rules of a decider, where `straight` judges by them.
         self.judging: Any = None
-        self.ways: dict[Any, Any] = {}
-        self.branches = {
-            one.route: StagePlan(one.stage, log, chart, path, one) for one in branches_of(stage)
-        }
-        self.default = stage.default if isinstance(stage, DeciderStage) else None
+        self.branches: dict[str, StagePlan] = {}
+        self.fn: Any = None
+        self.default: str | None = None
+        self.has_functions = False
+        if isinstance(stage, FunctionStage):
+            self.fn = stage.fn
+            return
+        for one in branches_of(stage):
+            self.branches[one.route] = StagePlan(one.stage, log, chart, path, one)
+        if isinstance(stage, DeciderStage):
+            self.default = stage.default
         rules = rules_of(stage)
         self.has_functions = rules is not None and any(not r.is_filter for r in rules.rules)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what was not set comes here.
+        if name not in _LATER:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = _LATER[name](self)
+        setattr(self, name, made)
+        return made
 
     def code(self, kind: str, key: str | None = None) -> int:
         """Intern a code of this stage."""
         if key is not None:
             _check_key(key, self.ref)
-        return self._log.number(Code(kind, self.ref, key))
+        return self.log.number(code_of((kind, self.ref, key, None)))
 
     def decision_codes(self, path: Any) -> tuple[int, ...]:
         """Give the codes of a decision that the engine itself made: what it read, then it."""
@@ -143,21 +164,30 @@ class StagePlan:
         found = self.judged.get(path)
         if found is None:
             kind = "selection" if self.ref.kind == "selector" else "decision"
-            code = Code(kind, self.ref, None, self._log.same_path(path))
-            found = self.judged[path] = self._log.number(code)
+            code = code_of((kind, self.ref, None, self.log.same_path(path)))
+            found = self.judged[path] = self.log.number(code)
         return found
 
     def add_branch(self, branch: Branch) -> StagePlan:
         """Add a branch that the chart did not declare, for this run."""
-        plan = StagePlan(branch.stage, self._log, self.chart, self.ref.path, branch)
+        plan = StagePlan(branch.stage, self.log, self.chart, self.ref.path, branch)
         self.branches[branch.route] = plan
         return plan
 
     def inner(self, make: Any) -> ChartPlan:
         """Give the plan of the chart mounted here; ``make`` gives the chart when first asked."""
         if self._inner is None:
-            self._inner = ChartPlan(make(), self._log, f"{self.ref.key}/")
+            self._inner = ChartPlan(make(), self.log, f"{self.ref.key}/")
         return self._inner
+
+
+#: What a stage has from when it is first asked for it: a chart may be made ready for each item.
+_LATER: Final[dict[str, Callable[[StagePlan], Any]]] = {
+    "args_code": lambda plan: plan.code("args"),
+    "read_codes": lambda plan: _KeyCodes(plan, "read"),
+    "write_codes": lambda plan: _KeyCodes(plan, "write"),
+    **dict.fromkeys(("layouts", "decisions", "judged", "ways"), lambda plan: {}),
+}
 
 
 #: Kinds that a branch's own kind says nothing about.
@@ -176,7 +206,7 @@ class ChartPlan:
         self.last = len(self.stages) - 1
         self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
         self.loops = chart.loop_to is not None or any(
-            branch.loop_to is not None for stage in chart.stages for branch in branches_of(stage)
+            one.loop_to is not None for plan in self.stages for one in plan.branches.values()
         )
 
 

@@ -6,7 +6,7 @@ Chart layer. All of them act between stages, and end an awaited stage in its mid
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import freeze
 from runbook_nb._sync import loop_at_hand
@@ -19,6 +19,9 @@ from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
+
+
+_NO_LIMITS: Final = Limits()
 
 
 class Where:
@@ -48,7 +51,7 @@ class Watch:
             )
         self.chart = chart
         self.options = settings.current
-        self.limits = limits or Limits()
+        self.limits = limits or _NO_LIMITS
         self.signal = signal
         timed = self.limits.seconds is not None or self.limits.stage_seconds is not None
         self.watched = signal is not None or timed

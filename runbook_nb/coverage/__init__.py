@@ -22,6 +22,7 @@ from runbook_nb.coverage.provenance import carried_provenance, stamp
 from runbook_nb.coverage.read import (
     CoverageReading,
     Declared,
+    declaring_part,
     read_absence,
     read_coverage_ledger,
     read_coverage_result,
@@ -45,6 +46,7 @@ __all__ = [
     "carried_provenance",
     "compose_ledger",
     "coverage",
+    "declaring_part",
     "fold_declared",
     "merge_items",
     "read_absence",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -76,6 +76,15 @@ class Ledger(Renderable, Immutable):
             object.__setattr__(self, name, tuple(dict.fromkeys(normalize(name, items))))
         object.__setattr__(self, "sentence", sentence)
 
+    @classmethod
+    def _of(cls, lists: Iterable[tuple[Item, ...]], sentence: str | None) -> Ledger:
+        """Make a ledger of lists that were read before and hold no item twice."""
+        made = object.__new__(cls)
+        for (name, _), items in zip(_SECTIONS, lists, strict=True):
+            object.__setattr__(made, name, items)
+        object.__setattr__(made, "sentence", sentence)
+        return made
+
     @property
     def is_empty(self) -> bool:
         """Whether no ground is declared at all."""
@@ -117,7 +126,9 @@ class Ledger(Renderable, Immutable):
 
     def with_sentence(self, sentence: str | None) -> Ledger:
         """Give the same ledger under another sentence."""
-        return self if sentence == self.sentence else replace(self, sentence=sentence)
+        if sentence == self.sentence:
+            return self
+        return self._of((self.checked, self.not_checked, self.cannot_cover), sentence)
 
     def lists(self) -> dict[str, list[dict[str, str]]]:
         """Give the lists that are not empty, in wire form and order."""
@@ -152,15 +163,17 @@ class Ledger(Renderable, Immutable):
         """
         if isinstance(value, Ledger):
             return value
-        if not isinstance(value, Mapping):
-            return cls()
+        if value is None or not isinstance(value, Mapping):
+            return _EMPTY
         sentence = value.get("sentence")
-        return cls(
-            checked=read_items(value.get("checked")),
-            not_checked=read_items(_either(value, "not_checked", "notChecked")),
-            cannot_cover=read_items(_either(value, "cannot_cover", "cannotCover")),
-            sentence=sentence if isinstance(sentence, str) and sentence.strip() else None,
+        lists = (
+            value.get("checked"),
+            _either(value, "not_checked", "notChecked"),
+            _either(value, "cannot_cover", "cannotCover"),
         )
+        said = isinstance(sentence, str) and sentence.strip()
+        read = (tuple(dict.fromkeys(read_items(items))) for items in lists)
+        return cls._of(read, sentence if said else None)
 
     @property
     def counts(self) -> tuple[str, str, str]:
@@ -213,6 +226,9 @@ class Ledger(Renderable, Immutable):
         sections = () if self.is_empty else (replace(self.section(in_text=True), note=""),)
         return Card(kind="Ledger", name="", headline=headline, sections=sections)
 
+
+#: What declares nothing.
+_EMPTY: Final = Ledger()
 
 _NOTHING: Final = "no coverage is declared: nothing says what was looked at"
 

@@ -89,6 +89,24 @@ class CoverageReading(Immutable):
     declared: tuple[Declared, ...]
 
 
+def declaring_part(value: Any) -> Mapping[str, Any] | None:
+    """Give what a value declares its ground with, without what it found; None for nothing.
+
+    What `read_coverage_result` reads off the part is what it reads off the value.
+
+    Examples
+    --------
+    >>> declaring_part({"af_coverage": {"checked": ["a"]}, "result": [1, 2]})
+    {'af_coverage': {'checked': ['a']}, 'result': None}
+    """
+    if (absence := read_absence(value)) is not None:
+        return absence
+    wrapped = read_coverage_ledger(value)
+    if wrapped is None:
+        return None
+    return {"af_coverage": wrapped["af_coverage"], "result": read_absence(wrapped["result"])}
+
+
 def read_coverage_result(value: Any) -> CoverageReading | None:
     """Read whatever boundary a returned value declares; None when it declares none.
 

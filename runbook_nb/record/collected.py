@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, overload
 
 from runbook_nb._frozen import FrozenDict, MadeOnDemand
@@ -94,16 +95,18 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
     def held(self, name: str) -> Sequence[Any]:
         """Give what stands under a name in each item, also in those without a row."""
         items = self.fan_out.items
+        if items.__class__ is FrozenRows:
+            return items.under(name)
         return items.held(name) if isinstance(items, Columns) else self._cells(name, None)
 
     def _cells(self, name: str, places: Sequence[int] | None) -> Sequence[Any]:
         """Give what stands under a name in some items, in all of them for None."""
         items = self.fan_out.items
+        if items.__class__ is FrozenRows:
+            return items.under(name, places)
         if isinstance(items, Columns):
             held = items.held(name) if places is None else items.values(name, places)
             return without_missing(held)
-        if isinstance(items, FrozenRows):
-            return items.under(name, places)
         some = items if places is None else map(items.__getitem__, places)
         return [self._value(item, name) for item in some]
 
@@ -146,15 +149,20 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
 
     def some(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
         """Make the rows at some places, a part of them at a time, column by column."""
-        for start in range(0, len(rows), CHUNK):
-            part = rows[start : start + CHUNK]
-            places = part if self.places is None else [self.places[row] for row in part]
-            words = [self._words[self._numbers[row]] for row in part]
-            cells = [
-                words if name == self._verdict else self._cells(name, places) for name in self.names
-            ]
-            for row in zip(*cells, strict=True):
-                yield FrozenDict(zip(self.names, row, strict=True))
+        starts = range(0, len(rows), CHUNK)
+        return chain.from_iterable(self._part(rows[start : start + CHUNK]) for start in starts)
+
+    def _part(self, rows: Sequence[int]) -> Iterator[FrozenDict]:
+        cells = zip(*self.cells(rows), strict=True)
+        return map(FrozenDict, map(zip, repeat(self.names), cells))
+
+    def cells(self, rows: Sequence[int]) -> list[Sequence[Any]]:
+        """Give what stands in some rows, column by column."""
+        places = rows if self.places is None else [self.places[row] for row in rows]
+        words = [self._words[self._numbers[row]] for row in rows]
+        return [
+            words if name == self._verdict else self._cells(name, places) for name in self.names
+        ]
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return map(self._row, self._own_items(), self._numbers)
@@ -166,9 +174,12 @@ class VerdictRows(MadeOnDemand[FrozenDict]):
 
 def without_missing(column: Sequence[Any]) -> Sequence[Any]:
     """Give a column with None where a row lacks it."""
-    if isinstance(column, Held) and not isinstance(column, PlainColumn):
+    if column.__class__ is PlainColumn:
+        types, column = column.classes, column.whole()
+    elif column.__class__ is not list and isinstance(column, Held):
         return column  # of a frame: what it has not is null
-    types = column.classes if isinstance(column, PlainColumn) else set(map(type, column))
+    else:
+        types = frozenset(map(type, column))
     if type(MISSING) not in types:
-        return column.whole() if isinstance(column, PlainColumn) else column
+        return column
     return [None if value is MISSING else value for value in column]

@@ -66,9 +66,8 @@ class Held(NamedTuple):
 
 def marked_keys(log: Log) -> tuple[str, ...]:
     """Give the keys that stages marked as secret, in the order of first marking."""
-    return tuple(
-        dict.fromkeys(code.key for code in log.codes if code.kind == "secret" and code.key)
-    )
+    marked = [code.key for code in log.codes if code.kind == "secret" and code.key]
+    return tuple(dict.fromkeys(marked))
 
 
 def contents_of(run: Run) -> Iterator[Held]:

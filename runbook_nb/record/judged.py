@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
+from runbook_nb.record.log import width_of
+from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
 from runbook_nb.rules.columns import Columns, smallest
@@ -26,7 +28,7 @@ from runbook_nb.rules.judging import read
 from runbook_nb.rules.plan import DecisionPath, when_of
 
 if TYPE_CHECKING:
-    from runbook_nb.record.log import Log, Shape
+    from runbook_nb.record.log import Event, Log, Shape
     from runbook_nb.rules.ruleset import RuleSet
 
 #: Per branch the number of its kind.
@@ -146,22 +148,29 @@ class Alike(Sequence[int]):
     (3, 0, [0, 2, 3], [2, 3])
     """
 
-    __slots__ = ("_kinds", "_length", "_numbers")
+    __slots__ = ("_kinds", "_length", "_numbers", "_places")
 
-    def __init__(self, numbers: Numbers, kinds: tuple[int, ...], length: int | None = None) -> None:
+    def __init__(
+        self, numbers: Sequence[int], kinds: tuple[int, ...], length: int | None = None
+    ) -> None:
         self._numbers = numbers
         self._kinds = kinds
         self._length = sum(map(numbers.count, kinds)) if length is None else length
+        #: All of them, once one of them was looked up.
+        self._places: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return self._length
 
     def __iter__(self) -> Iterator[int]:
+        return iter(self._found())
+
+    def _found(self) -> Sequence[int] | compress[int]:
         size = len(self._numbers)
         if self._length == size:
-            return iter(range(size))
+            return range(size)
         if len(self._kinds) == 1:
-            return iter(places_of(self._numbers, self._kinds[0]))
+            return places_of(self._numbers, self._kinds[0])
         return compress(range(size), map(set(self._kinds).__contains__, self._numbers))
 
     @overload
@@ -171,7 +180,12 @@ class Alike(Sequence[int]):
     def __getitem__(self, index: int | slice) -> int | Sequence[int]:
         if index == 0 and self._length:
             return min(map(self._numbers.index, self._kinds))
-        return list(self)[index]
+        if isinstance(index, slice):
+            return list(self)[index]
+        if self._places is None:
+            found = self._found()
+            self._places = list(found) if isinstance(found, compress) else found
+        return self._places[index]
 
 
 _TAKES: Final = "write"
@@ -235,7 +249,7 @@ class JudgedFan(FanOut):
         never did.
     """
 
-    __slots__ = ("_handed", "_parts", "_rows", "_tally", "kinds", "numbers", "rules")
+    __slots__ = ("_counted", "_handed", "_parts", "_rows", "_tally", "kinds", "numbers", "rules")
 
     items: Columns
 
@@ -249,6 +263,8 @@ class JudgedFan(FanOut):
     def _forget(self) -> None:
         #: How many branches are of each kind, once that was asked.
         self._tally: list[int] = []
+        #: How many are of each shape, and the numbers that were counted.
+        self._counted: tuple[Any, int, dict[int, int]] | None = None
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
         self._rows = Ahead(self._read)
@@ -259,7 +275,8 @@ class JudgedFan(FanOut):
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """Take the branch that ran as the first of its kind; `file` says which others are."""
         shape = self.log.shape_number(tuple(track.codes))
-        self.kinds.append(Kind(shape, status, tuple(self._sources(track))))
+        events = facts_of(self.log, self.log.shapes[shape]).events
+        self.kinds.append(Kind(shape, status, tuple(self._sources(track, events))))
         if note is not None:
             self.notes[index] = note
 
@@ -278,9 +295,9 @@ class JudgedFan(FanOut):
         self.numbers = numbers if kept else smallest(numbers, most)  # type: ignore[assignment]
         self._tally = []
 
-    def _sources(self, track: Track) -> Iterator[Source]:
+    def _sources(self, track: Track, events: Iterable[Event]) -> Iterator[Source]:
         rows: Any = None
-        for event in self.log.events(track.codes):
+        for event in events:
             code = event.code
             rows = code.stage if rows is None else rows
             if code.path is not None:
@@ -291,8 +308,8 @@ class JudgedFan(FanOut):
                 told = Told(track.values[event.at])
                 yield Refusal(self.rules) if self._refused(track) else told
             else:
-                width = self.log.width(code)
-                yield from map(Constant, track.values[event.at : event.at + width])
+                end = event.at + width_of(code)
+                yield from map(Constant, track.values[event.at : end])
 
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)
@@ -301,6 +318,7 @@ class JudgedFan(FanOut):
         """Belong to another log from now on, where its shapes have these numbers."""
         self.log = log
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
+        self._counted = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = (name for cls in (FanOut, JudgedFan) for name in cls.__slots__)
@@ -453,8 +471,12 @@ class JudgedFan(FanOut):
 
     def shape_counts(self) -> dict[int, int]:
         """Count the branches that began by the number of their shape."""
-        count = self._times().__getitem__
-        return {shape: sum(map(count, kinds)) for shape, kinds in self._by(1).items()}
+        numbers, many, known = self.numbers, len(self.kinds), self._counted
+        if known is None or known[0] is not numbers or known[1] != many:
+            count = self._times().__getitem__
+            counts = {shape: sum(map(count, kinds)) for shape, kinds in self._by(1).items()}
+            self._counted = known = numbers, many, counts
+        return dict(known[2])
 
     def shape_ends(self) -> dict[int, tuple[int, int]]:
         """Give the first and the last branch of each shape, in order of first branch."""
@@ -501,7 +523,7 @@ def _compared(path: DecisionPath) -> Iterator[Source]:
     """Say where the values of a decision are found."""
     for tried in path.tried:
         when = when_of(path.rules, tried)
-        if isinstance(when, Mapping):  # decisions by functions are made row by row
+        if isinstance(when, dict | Mapping):  # decisions by functions are made row by row
             for key, ops in when.items():
                 source: Source = Followed(key) if "." in key else Cell(key)
                 yield from [source] * len(ops)

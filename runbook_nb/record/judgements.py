@@ -63,15 +63,13 @@ class _Gathered:
                 self.passed += 1
                 yield from self.inside(shapes[shape.number], *fan.part(index))
             return
-        if not any(facts.decision for facts in shapes.values()):
+        if not any(facts.judged for facts in shapes.values()):
             return
         base, self.passed = self.passed, self.passed + len(fan)
         for number, indices in fan.of_shapes().items():
-            for event in shapes[number].events:
-                path = event.code.path
-                if event.code.kind == "decision" and path is not None:
-                    column = partial(_column, fan, indices, event.at)
-                    yield Judgements(path, indices, column, base)
+            for event in shapes[number].judged:
+                column = partial(_column, fan, indices, event.at)
+                yield Judgements(event.code.path, indices, column, base)  # type: ignore[arg-type]
 
 
 def _value(values: Sequence[Any], start: int, place: int) -> Sequence[Any]:

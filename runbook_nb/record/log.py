@@ -11,7 +11,8 @@ with the number of branches. Rows, ids, sentences, commits and state are views m
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb.record.tracks import (
@@ -38,10 +39,12 @@ __all__ = [
     "Code",
     "Event",
     "FanOut",
+    "Known",
     "Log",
     "Shape",
     "StageRef",
     "Track",
+    "code_of",
 ]
 
 
@@ -82,6 +85,11 @@ class Code(NamedTuple):
     key: str | None = None
     path: DecisionPath | None = None
 
+
+#: Makes a code of its parts, without the call that its class takes for it.
+code_of: Final[Callable[[tuple[str, StageRef, str | None, DecisionPath | None]], Code]] = partial(
+    tuple.__new__, Code
+)
 
 #: How many values go with a code of each kind. A decision has as many as its path recorded.
 WIDTHS: Final[dict[str, int]] = {
@@ -171,10 +179,48 @@ class Event(NamedTuple):
 #: Says of a code that it begins an execution, or is told of the one that follows.
 _BEGINS: Final = 1
 _FOLLOWS: Final = 2
+_BEGINNING: Final = {"stage": _BEGINS, "resume": _FOLLOWS}
+
+#: Makes a tuple with names without the call that its class takes for it.
+_new: Final = tuple.__new__
+
+
+#: So many codes, and sequences of them, are known of a chart; runs that meet more go their own way.
+MOST_KNOWN: Final = 256
+
+
+class Known:
+    """What runs of one chart share as long as they meet the same codes in the same order.
+
+    Their numbers then mean the same, and so do sequences of them: what can be said of those without
+    any value is worked out once. No run is told what another met: one that meets anything else
+    leaves, and finds no number here that it did not give itself.
+    """
+
+    __slots__ = ("_lock", "codes", "facts")
+
+    def __init__(self) -> None:
+        self.codes: list[Code] = []
+        #: By sequences of numbers what `work_out` says of them.
+        self.facts: dict[tuple[int, ...], Any] = {}
+        self._lock = threading.Lock()
+
+    def take(self, number: int, code: Code) -> bool:
+        """Give a code that no run has met before its number; say whether it has it now."""
+        with self._lock:
+            if number == len(self.codes) < MOST_KNOWN:
+                self.codes.append(code)
+            return number < len(self.codes) and self.codes[number] == code
 
 
 class Log:
-    """The log of one run: the code table, the shapes, the root track."""
+    """The log of one run: the code table, the shapes, the root track.
+
+    Parameters
+    ----------
+    known : Known, optional
+        What other runs of the chart have worked out.
+    """
 
     __slots__ = (
         "_alike",
@@ -184,13 +230,16 @@ class Log:
         "_specs",
         "_stages",
         "codes",
+        "known",
         "root",
         "shape_numbers",
         "shapes",
         "taken_back",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, known: Known | None = None) -> None:
+        #: None as soon as the run has met something else than the others did.
+        self.known = known
         self.codes: list[Code] = []
         self._numbers: dict[Code, int] = {}
         #: Of each code: itself, its width, the number of its stage, whether it begins an execution.
@@ -219,6 +268,13 @@ class Log:
                 found = len(self.codes)
                 self.codes.append(code)
                 self._numbers[code] = found
+                known = self.known
+                if known is not None and not (
+                    code == known.codes[found]
+                    if found < len(known.codes)
+                    else known.take(found, code)
+                ):
+                    self.known = None
             return found
 
     def same_path(self, path: DecisionPath) -> DecisionPath:
@@ -266,13 +322,12 @@ class Log:
         for number in codes:
             code, width, stage, begins = specs[number]
             if begins == _BEGINS:
-                count += 1
-                latest[stage] = count
-                yield Event(code, at, count)
+                latest[stage] = execution = count = count + 1
             elif begins:  # told of the execution that follows
-                yield Event(code, at, count + 1)
+                execution = count + 1
             else:
-                yield Event(code, at, latest.get(stage, count))
+                execution = latest.get(stage, count)
+            yield _new(Event, (code, at, execution))
             at += width
 
     def _all_specs(self) -> list[tuple[Code, int, int, int]]:
@@ -283,8 +338,7 @@ class Log:
                 stages = self._stages
                 for code in self.codes[len(specs) :]:
                     stage = stages.setdefault(code.stage, len(stages))
-                    begins = {"stage": _BEGINS, "resume": _FOLLOWS}.get(code.kind, 0)
-                    specs.append((code, self.width(code), stage, begins))
+                    specs.append((code, width_of(code), stage, _BEGINNING.get(code.kind, 0)))
         return specs
 
     def take_back(self, track: Track, start: int, kinds: frozenset[str] | None = None) -> None:

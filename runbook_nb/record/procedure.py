@@ -6,7 +6,7 @@ Record layer. A chart satisfies this, and so may any other kind of procedure.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
 from runbook_nb.record.structure import Structure
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from runbook_nb.record.run import Run
 
 
-@runtime_checkable
 class Procedure(Protocol):
     """Something that runs step by step and leaves a record."""
 
@@ -43,3 +42,18 @@ class Procedure(Protocol):
     ) -> Awaitable[Run]:
         """Run it once."""
         ...
+
+
+_PARTS: Final = ("name", "structure", "input_schema", "run")
+
+
+def is_procedure(value: object) -> TypeGuard[Procedure]:
+    """Say whether something has all that a procedure has.
+
+    Examples
+    --------
+    >>> from runbook_nb.chart.builder import flow_chart
+    >>> is_procedure(flow_chart("c", print, id="a").build()), is_procedure(print)
+    (True, False)
+    """
+    return all(hasattr(value, part) for part in _PARTS)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._frozen import ATOMS, FrozenDict, FrozenList, Immutable
 from runbook_nb._json import plain_scalar
@@ -157,6 +157,11 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
+#: What there is where there is no policy, or where it names no text.
+_HIDES_NOTHING: Final = Redact()
+_NO_SECRETS: Final = Secrets(())
+
+
 def as_redact(given: Redact | Mapping[str, Any] | None) -> Redact | None:
     """Read a policy given as itself, as a mapping with the same names, or not at all.
 
@@ -208,12 +213,13 @@ class Redactor:
     ) -> None:
         marked = tuple(marked)
         self.active = policy is not None or bool(marked)
-        policy = policy or Redact()
+        policy = policy or _HIDES_NOTHING
         self._keys = frozenset((*policy.keys, *marked))
         self._patterns = tuple(re.compile(pattern) for pattern in policy.patterns)
         self._emits = tuple(re.compile(pattern) for pattern in policy.emits)
         self._paths = paths_of(policy)
-        self._secrets = Secrets((*policy.values, *secrets))
+        texts = (*policy.values, *secrets)
+        self._secrets = Secrets(texts) if texts else _NO_SECRETS
         self._carried: Carried = {}
         #: Names that patterns were tried on.
         self._known: dict[str, bool] = {}
@@ -251,7 +257,7 @@ class Redactor:
     @property
     def knows_secrets(self) -> bool:
         """Whether there is any secret text to look for."""
-        return bool(self._secrets)
+        return self._secrets.any
 
     @property
     def secrets_known(self) -> int:
@@ -283,6 +289,8 @@ class Redactor:
     def _named(self, key: str) -> bool:
         if key in self._keys:
             return True
+        if not self.active:
+            return False
         if not self._patterns and "." not in key:
             return False
         found = self._known.get(key)
@@ -343,7 +351,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Hide secret texts inside a text."""
-        return self._secrets.hide(text) if self._secrets else text
+        return self._secrets.hide(text) if self._secrets.any else text
 
     def rules(self, rules: RuleSet) -> RuleSet:
         """Give a rule set as it may be shown: limits of hidden keys hidden, its words scrubbed.
@@ -498,3 +506,7 @@ def _hashable(value: Any) -> Any:
 
 
 __all__ = ["MIN_SECRET", "PLACEHOLDER", "Redact", "Redactor", "as_redact"]
+
+
+#: Of a run without a policy; nothing is ever kept in it.
+HIDES_NOTHING: Final = Redactor(None)

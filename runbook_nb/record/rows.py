@@ -53,7 +53,10 @@ class Rows:
         The one branch.
     """
 
-    __slots__ = ("_ends", "_forms", "_log", "_redactor", "_root", "_steps", "_sums", "only")
+    __slots__ = (
+        *("_ends", "_forms", "_log", "_redactor", "_root", "_steps", "_sums", "_total"),
+        "only",
+    )
 
     def __init__(self, log: Log, redactor: Redactor, only: Branch | None = None) -> None:
         self._log = log
@@ -62,6 +65,7 @@ class Rows:
         self._sums: dict[int, RunningSums] = {}
         self._root: ShapeFacts | None = None
         self._steps: int | None = None
+        self._total: int | None = None
         self._ends: array[int] | None = None
         self._forms: RowForms | None = None
 
@@ -72,8 +76,9 @@ class Rows:
         if self.only is not None:
             fan, index, _ = self.only
             return self.branch_rows(fan, index)
-        ends = self.root_ends()
-        return ends[-1] if ends else 0
+        if self._total is None:
+            self._total = self._rows_in(self.root_facts(), self._log.root.values, 0)
+        return self._total
 
     def steps(self) -> int:
         """Say how many stage executions there were, entering a branch included."""

@@ -18,7 +18,7 @@ from runbook_nb.errors import NoSuchFanOut
 from runbook_nb.record.contents import contents_of, marked_keys
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FanOut, Log
-from runbook_nb.record.redact import Redact, Redactor
+from runbook_nb.record.redact import HIDES_NOTHING, Redact, Redactor
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.structure import Structure
 from runbook_nb.record.walk import RecordedDecision, Walk
@@ -97,7 +97,10 @@ class Run(Renderable):
     @cached_property
     def redactor(self) -> Redactor:
         """The run's policy, knowing every secret the run met under a hidden name."""
-        plain = Redactor(self.policy, marked=marked_keys(self._log))
+        marked = marked_keys(self._log)
+        if self.policy is None and not marked:
+            return HIDES_NOTHING
+        plain = Redactor(self.policy, marked=marked)
         if not plain.active:
             return plain
         lesson = plain.lesson()
@@ -375,8 +378,14 @@ class Run(Renderable):
 
     def raw_rule_sets(self) -> list[Any]:
         """Give the rule sets that judged as they are; not served."""
+        return list(self._judges)
+
+    @cached_property
+    def _judges(self) -> tuple[Any, ...]:
         first, _ = self.walk.decision_paths()
-        return list(dict.fromkeys(path.rules for _, path in first))
+        # Nearly always it is one set, which need not be compared with itself.
+        sets = {id(path.rules): path.rules for _, path in first}
+        return tuple(dict.fromkeys(sets.values()))
 
     def branch_shapes(self, fan: FanOut) -> Iterator[tuple[int, Any]]:
         """Yield index and facts of each branch that began."""

@@ -38,7 +38,7 @@ class Secrets:
     ('login with [REDACTED] failed', 'login with [REDACTED]…')
     """
 
-    __slots__ = ("_bytes", "_heads", "_long", "_longest", "_short", "_texts")
+    __slots__ = ("_bytes", "_heads", "_long", "_longest", "_short", "_texts", "any")
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = frozenset(texts)
@@ -50,9 +50,11 @@ class Secrets:
         for form in self._long:
             self._heads.setdefault(form[:MIN_SECRET], []).append(form)
         self._bytes = [form.encode("utf-8", "surrogatepass") for form in self._long]
+        #: Whether there is any text to look for.
+        self.any = bool(self._long or self._short)
 
     def __bool__(self) -> bool:
-        return bool(self._long or self._short)
+        return self.any
 
     def __len__(self) -> int:
         return len(self._texts)

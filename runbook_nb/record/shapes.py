@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb._value import frozen
-from runbook_nb.record.log import ROW_TYPES, Code, Event, Log, Shape
+from runbook_nb.record.log import MOST_KNOWN, ROW_TYPES, Code, Event, Log, Shape
 
 #: Kinds of code that change state.
 STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
@@ -20,8 +19,7 @@ STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
 _WAYS: Final = frozenset({"decision", "choice", "route"})
 
 
-@frozen(kw_only=False)
-class ShapeFacts:
+class ShapeFacts(NamedTuple):
     """The facts of one shape.
 
     Attributes
@@ -41,6 +39,8 @@ class ShapeFacts:
         order. None when the state must be replayed.
     decision : Event or None
         The last decision or choice of a branch.
+    judged : tuple of Event
+        Every decision by rules.
     route : str or None
         The way it went.
     result, stop, error : Event or None
@@ -58,6 +58,7 @@ class ShapeFacts:
     changes: tuple[Event, ...]
     plain_writes: dict[str, int] | None
     decision: Event | None
+    judged: tuple[Event, ...]
     route: str | None
     result: Event | None
     stop: Event | None
@@ -76,13 +77,28 @@ def facts_of(log: Log, shape: Shape) -> ShapeFacts:
 
 
 def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
-    """Work out the facts of a sequence of codes."""
+    """Work out the facts of a sequence of codes, or give those that another run has found."""
+    # In this order: a number that the log gave after it had left the others is looked for nowhere.
+    told = tuple(codes)
+    known = log.known
+    if known is None:
+        return _worked_out(log, told)
+    found: ShapeFacts | None = known.facts.get(told)
+    if found is None:
+        found = _worked_out(log, told)
+        if len(known.facts) < MOST_KNOWN:
+            known.facts[told] = found
+    return found
+
+
+def _worked_out(log: Log, codes: tuple[int, ...]) -> ShapeFacts:
     events = tuple(log.events(codes))
     level = next((e.code.stage.path for e in events if e.code.kind == "stage"), "")
-    changes, fan_outs, types = [], [], []
+    changes, fan_outs, judged, types = [], [], [], []
     last: dict[str, Event] = {}  # of each kind
     decision: Event | None = None
     way: Code | None = None
+    written = True
     for event in events:
         code = event.code
         kind = code.kind
@@ -92,15 +108,16 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         if kind in STATE_CODES:
             if code.stage.path == level:
                 changes.append(event)
+                written = written and kind == "write"
         elif kind == "fan_out":
             fan_outs.append(event)
         elif kind in _WAYS:  # what a selector selects is no verdict
             way = code
             if kind != "route":
                 decision = event
-    plain: dict[str, int] | None = None
-    if all(event.code.kind == "write" for event in changes):
-        plain = {event.code.key or "": event.at for event in changes}
+            if kind == "decision" and code.path is not None:
+                judged.append(event)
+    plain = {event.code.key or "": event.at for event in changes} if written else None
     route = None
     if way is not None:
         route = way.key if way.path is None else way.path.branch
@@ -112,6 +129,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
         changes=tuple(changes),
         plain_writes=plain,
         decision=decision,
+        judged=tuple(judged),
         route=route,
         result=last.get("result"),
         stop=last.get("stop"),

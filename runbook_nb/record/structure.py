@@ -207,11 +207,12 @@ class Structure(Immutable, Renderable):
 
     def find(self, id_or_name: str, kind: str | None = None) -> Iterator[StructureNode]:
         """Yield the nodes whose id or name is the given word."""
-        return (
-            node
-            for node in self.nodes
-            if id_or_name in (node.id, node.name) and kind in (None, node.kind)
-        )
+        nodes = self.nodes if kind is None else self._kinds.get(kind, ())
+        return (node for node in nodes if id_or_name in (node.id, node.name))
+
+    @cached_property
+    def _kinds(self) -> dict[str | None, tuple[StructureNode, ...]]:
+        return _gathered((node.kind, node) for node in self.nodes)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form of the whole graph.

@@ -253,12 +253,10 @@ def first_and_last(numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
     """
     numpy = numpy_for(len(numbers))
     if numpy is None:
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for place, number in enumerate(numbers):
-            first.setdefault(number, place)
-            last[number] = place
-        return {number: (place, last[number]) for number, place in first.items()}
+        places = range(len(numbers))  # of equal keys the last stays, in the place of the first
+        last = dict(zip(numbers, places, strict=True))
+        first = dict(zip(reversed(numbers), reversed(places), strict=True))
+        return {number: (first[number], place) for number, place in last.items()}
     held = vector_of(numbers, numpy)
     few = _counts(held, numpy)
     if few is not None:

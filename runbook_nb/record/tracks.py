@@ -373,7 +373,7 @@ class FanOut:
     def alike(self) -> dict[tuple[int, int], Sequence[int]]:
         """Give the branches that began by shape and status, in order of first branch."""
         numbers, statuses = self.shape_numbers(), self.status_numbers()
-        if sum(self.status_count(status) > 0 for status in (NOT_REACHED, OK, FAILED)) == 1:
+        if statuses and statuses.count(statuses[0]) == len(statuses):
             status = statuses[0]
             return {(number, status): places for number, places in self.of_shapes().items()}
         found = gathered_pairs(numbers, statuses)
@@ -382,7 +382,7 @@ class FanOut:
     def alike_counts(self) -> dict[tuple[int, int], int]:
         """Count the branches that began by shape and status, in order of first branch."""
         numbers, statuses = self.shape_numbers(), self.status_numbers()
-        if sum(self.status_count(status) > 0 for status in (NOT_REACHED, OK, FAILED)) == 1:
+        if statuses and statuses.count(statuses[0]) == len(statuses):
             status = statuses[0]
             return {(number, status): times for number, times in self.shape_counts().items()}
         counts = tally_pairs(numbers, statuses)

@@ -409,7 +409,7 @@ class Walk(Sequence[WalkRow], Renderable):
     def _paths_in(
         self, facts: ShapeFacts, values: Sequence[Any], offset: int
     ) -> Iterator[tuple[StageRef, DecisionPath]]:
-        for event in facts.events:
+        for event in facts.events if facts.fan_outs else facts.judged:
             if event.code.path is not None:
                 if event.code.kind == "decision":
                     yield event.code.stage, event.code.path
@@ -418,17 +418,19 @@ class Walk(Sequence[WalkRow], Renderable):
                 ends = fan.shape_ends()
                 shapes = {number: facts_of(self._log, self._log.shapes[number]) for number in ends}
                 # Only the first and the last branch of a shape can be a first or a last.
-                places: Iterable[int] = sorted({index for pair in ends.values() for index in pair})
-                if any(inner.fan_outs for inner in shapes.values()):
-                    wanted = {number for number, inner in shapes.items() if inner.fan_outs}
-                    some = set(places)
-                    places = [i for i, s in fan.begun() if s.number in wanted or i in some]
-                for index in places:
-                    shape = fan.shape(index)
-                    if shape is not None:
-                        inner = shapes[shape.number]  # its values hold what fanned out in it
-                        part = fan.part(index) if inner.fan_outs else ((), 0)
-                        yield from self._paths_in(inner, *part)
+                some = {(index, number) for number, pair in ends.items() for index in pair}
+                wanted = {number for number, inner in shapes.items() if inner.fan_outs}
+                places: Iterable[tuple[int, int]] = sorted(some)
+                if wanted:
+                    begun = ((index, shape.number) for index, shape in fan.begun())
+                    places = [one for one in begun if one[1] in wanted or one in some]
+                for index, number in places:
+                    inner = shapes[number]
+                    if inner.fan_outs:  # its values hold what fanned out in it
+                        yield from self._paths_in(inner, *fan.part(index))
+                    else:
+                        codes = [event.code for event in inner.judged]
+                        yield from [(c.stage, c.path) for c in codes if c.path is not None]
 
     # -- forms -----------------------------------------------------------------------------
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from runbook_nb.rules.held import ArrowColumn, CategoryColumn, Held, SeriesColumn, Vector
+from runbook_nb.rules.held import (
+    ArrowColumn,
+    CategoryColumn,
+    Held,
+    PlainColumn,
+    SeriesColumn,
+    Vector,
+)
 from runbook_nb.rules.operators import Test
 from runbook_nb.rules.passes import codes_by_class
 
@@ -33,6 +40,8 @@ class Answering:
         column = self.column
         if not len(column):
             return b""
+        if column.__class__ is PlainColumn:
+            return self._by_class(op, limit)
         if isinstance(column, CategoryColumn):
             from runbook_nb.rules.arrows import codes_by_word
 
@@ -50,12 +59,18 @@ class Answering:
             words = self.words() if found is None else None
             if words is not None:
                 return codes_by_word(words[0], words[1], test)
-        elif column.classes is not None:
-            try:
-                found = codes_by_class(op, limit, column.whole(), column.classes)
-            except Exception:  # a comparison that raised: each value is asked by itself
-                return None
+        else:
+            found = self._by_class(op, limit)
         return found
+
+    def _by_class(self, op: str, limit: Any) -> bytes | None:
+        column = self.column
+        if column.classes is None:
+            return None
+        try:
+            return codes_by_class(op, limit, column.whole(), column.classes)
+        except Exception:  # a comparison that raised: each value is asked by itself
+            return None
 
     def vector(self) -> Vector | None:
         """Give the column as a numpy array, made once."""

@@ -164,7 +164,7 @@ class Columns(MadeOnDemand[FrozenDict]):
         if self._rows is not None:
             return self._rows[place]
         layout = self._layouts[self.layout_of(place)]
-        return FrozenDict({name: self._held[name].many((place,))[0] for name in layout})
+        return FrozenDict({name: self._held[name].one(place) for name in layout})
 
     def __iter__(self) -> Iterator[FrozenDict]:
         if self._rows is not None:

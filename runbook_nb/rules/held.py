@@ -162,6 +162,10 @@ class Held(MadeOnDemand[Any]):
         """Give the values of some rows, in the order asked for."""
         raise NotImplementedError
 
+    def one(self, index: int) -> Any:
+        """Give the value of a row."""
+        return self.many((index,))[0]
+
     def whole(self) -> list[Any]:
         """Give the values of all rows; the list is not to be changed."""
         return self.many(range(len(self)))
@@ -200,7 +204,7 @@ class Held(MadeOnDemand[Any]):
         place = index + size if index < 0 else index
         if not 0 <= place < size:
             raise IndexError(f"row {index} of {size}")
-        return self.many((place,))[0]
+        return self.one(place)
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), CHUNK):
@@ -243,6 +247,10 @@ class PlainColumn(Held):
         if isinstance(indices, tuple | list) and len(indices) > 1:
             return list(itemgetter(*indices)(self._values))
         return list(map(self._values.__getitem__, indices))
+
+    def one(self, index: int) -> Any:
+        """Give the value of a row."""
+        return self._values[index]
 
     def kept(self, selectors: Iterable[Any]) -> list[Any]:
         """Give the values of the rows whose selector is true."""

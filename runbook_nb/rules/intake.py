@@ -29,6 +29,8 @@ def take(source: Any) -> Columns:
     """Take what `as_columns` takes."""
     if isinstance(source, Columns):
         return source
+    if source.__class__ is list:
+        return _take_rows(source)
     module = type(source).__module__.partition(".")[0]
     if (module == "pandas" and type(source).__name__ == "DataFrame") or _is_frame(source):
         from runbook_nb.rules.dataframes import take_pandas

@@ -18,7 +18,7 @@ from runbook_nb.rules.columns import Columns, Numbers, smallest
 from runbook_nb.rules.evaluate import drop
 from runbook_nb.rules.facts import FunctionRecord, RecordedFacts, follow, snapshot
 from runbook_nb.rules.kinds import ERROR, NO, YES
-from runbook_nb.rules.outcomes import Outcomes
+from runbook_nb.rules.outcomes import NARROW, Outcomes
 from runbook_nb.rules.plan import (
     CompiledCondition,
     DecisionPath,
@@ -125,7 +125,10 @@ class _Judge:
         numbers: Any = outcomes.numbers
         if isinstance(numbers, bytes):
             if any(place != number for place, number in table.items()):
-                numbers = numbers.translate(bytes(table.get(place, 0) for place in range(256)))
+                told = bytearray(NARROW)
+                for place, number in table.items():
+                    told[place] = number
+                numbers = numbers.translate(told)
         else:
             numbers = smallest([*map(table.__getitem__, numbers)], len(paths) - 1)
         return Found(paths, numbers, self.records, tuple(self.fallbacks))

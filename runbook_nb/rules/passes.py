@@ -53,6 +53,9 @@ COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 _NOTHING: Final = frozenset({type(None), type(MISSING)})
 _SWAPPED: Final = bytes([1, 0, *range(2, 256)])
 
+#: The limit of which a truth value says by itself whether the comparison holds.
+_SAME: Final = {operator.eq: True, operator.ne: False}
+
 #: From values to one byte each, 0 or 1.
 Pass = Callable[[Sequence[Any]], bytes]
 
@@ -176,7 +179,13 @@ def _comparison(
         return MISMATCH
     if type(limit) not in PLAIN_KINDS and (type(limit) is not Decimal or float in classes):
         return None  # a limit that compares in its own way, or a float beside a Decimal
+    if kind == BOOL and compare in _SAME:  # a truth value is the byte itself, or the other one
+        return bytes if _SAME[compare] is limit else _other
     return lambda values: bytes(map(compare, values, repeat(limit)))
+
+
+def _other(values: Sequence[Any]) -> bytes:
+    return bytes(values).translate(_SWAPPED)
 
 
 def _membership(elements: Sequence[Any], kind: str, inside: bool) -> Pass | int | None:

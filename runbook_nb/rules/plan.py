@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from runbook_nb._frozen import Immutable
 from runbook_nb.rules.kinds import CODES, NO, RESULTS, STATUSES, YES
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
-from runbook_nb.rules.operators import Test, compile_condition, fast_lane
+from runbook_nb.rules.operators import PRESENCE, Test, compile_condition, fast_lane
 
 if TYPE_CHECKING:
     from runbook_nb.rules.ruleset import RuleSet
@@ -90,6 +91,10 @@ class DecisionPath(Immutable):
         ``{"ruleIndex", "key", "status"}`` of the condition that could not be read.
     refuses : bool
         Whether judging raises instead of deciding.
+    plain : bool
+        Whether every condition was true or false and nothing more can be said of its values:
+        none asks whether a key is there, and no rule that was tried declares a unit. Decisions
+        that are all plain come to no note.
     """
 
     __slots__ = (
@@ -98,6 +103,7 @@ class DecisionPath(Immutable):
         "keys",
         "meanings",
         "outside_index",
+        "plain",
         "refuses",
         "rule_index",
         "rules",
@@ -132,6 +138,14 @@ class DecisionPath(Immutable):
         self.selected = tuple(t.position for t in tried if t.result is True and not t.outside)
         self.keys = tuple(key for t in tried for key in keys_of(rules, t))
         self.meanings = tuple(self._meanings())
+        self.plain = {YES, NO}.issuperset(codes) and not any(map(self._says_more, tried))
+
+    def _says_more(self, tried: Tried) -> bool:
+        when = when_of(self.rules, tried)
+        if not isinstance(when, Mapping):  # nothing is said of what a function read
+            return False
+        declares = not tried.outside and self.rules.rules[tried.position].unit is not None
+        return declares or not PRESENCE.isdisjoint(chain.from_iterable(when.values()))
 
     @property
     def width(self) -> int:

@@ -7,6 +7,7 @@ something never fails the call; an absence an inner tool declared is the answer,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from runbook_nb._arguments import misspelt_names
@@ -20,7 +21,7 @@ from runbook_nb.coverage import (
 )
 from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled, describe_error
 from runbook_nb.record.kept import KeptRecords
-from runbook_nb.record.procedure import Procedure
+from runbook_nb.record.procedure import Procedure, is_procedure
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
 from runbook_nb.rules.versions import judged_otherwise, next_version
@@ -34,7 +35,6 @@ from runbook_nb.runbook.report import admit_report, fit, refusal_note, reserved_
 from runbook_nb.runbook.tickets import describe_walk
 from runbook_nb.runbook.verdicts import DEFAULT_MAX_ROWS, projection_of, read_rowset
 from runbook_nb.tools import (
-    InnerCallRecord,
     RecordedDispatch,
     RunbookAbsenceSignal,
     ToolContext,
@@ -140,7 +140,7 @@ async def resume_call(
 
 def _procedure(declaration: Declaration, recorded: RecordedDispatch) -> Procedure:
     procedure = declaration.procedure(recorded.tools)
-    if not isinstance(procedure, Procedure):
+    if not is_procedure(procedure):
         raise DefinitionError(
             f"runbook_as_tool({declaration.name}): the procedure's factory gave "
             f"{type(procedure).__name__} for this call, not a built chart",
@@ -312,11 +312,12 @@ def _misspelt(
     """Yield the inputs of this call and its inner ones that look like others' misspelt names."""
     schema_of: Callable[[str], Mapping[str, Any]]
     schema_of = getattr(ctx.tools, "schema_of", lambda name: {})
-    own = InnerCallRecord(tool=declaration.name, outcome="ok", args=run.raw[0])
-    for call in (own, *recorded.records):
-        schema = declaration.inputs if call is own else schema_of(call.tool)
-        for name, near in misspelt_names(schema, call.args).items():
-            yield call.tool, name, near
+    given: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    given = [(declaration.name, declaration.inputs, run.raw[0])]
+    given += [(call.tool, schema_of(call.tool), call.args) for call in recorded.records]
+    for tool, schema, args in given:
+        for name, near in misspelt_names(schema, args).items() if args else ():
+            yield tool, name, near
 
 
 async def compose_envelope(
@@ -385,7 +386,8 @@ async def compose_envelope(
     telling = telling_note(notes)
     return Envelope.live(
         {"af_coverage": scrubbed_texts(to_wire(covered), run.redactor), "result": result},
-        dossier=Dossier.of_run(
+        dossier=partial(
+            Dossier.of_run,
             declaration,
             run,
             groups,

@@ -20,7 +20,7 @@ from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.kept import DEFAULT_KEPT, KeptRecords
-from runbook_nb.record.procedure import Procedure
+from runbook_nb.record.procedure import Procedure, is_procedure
 from runbook_nb.record.projection import DEFAULT_WALK_CAP
 from runbook_nb.record.redact import Redact, as_redact, joined_policies
 from runbook_nb.rules import RuleSet
@@ -197,7 +197,7 @@ def runbook_as_tool(
             where="description",
             code="bad_runbook",
         )
-    if not callable(procedure) or isinstance(procedure, Procedure):
+    if not callable(procedure) or is_procedure(procedure):
         raise DefinitionError(
             f"{where}: procedure is {type(procedure).__name__}, not a function that makes the "
             "chart of one call",
@@ -447,7 +447,7 @@ def _probe(declaration: Declaration, where: str) -> Procedure:
             code="probe_failed",
             fix="the factory only builds the chart and is free of side effects; stages do the work",
         ) from error
-    if not isinstance(made, Procedure):
+    if not is_procedure(made):
         fix = "call .build() at the end" if hasattr(made, "build") else "return a built chart"
         if isinstance(made, CoroutineType):
             made.close()

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from runbook_nb.runbook.told import ToldDecision
     from runbook_nb.runbook.verdicts import Rowset
 
-
 #: Of more subjects with one name than this, none is taken for the one a row is about.
 MAX_NAMESAKES: Final = 20
 
@@ -176,9 +175,12 @@ class Dossier:
         self._run = run
         self._carried, self._total = tuple(carried), subjects_total
         self._collected, self._items_of_rows = collected, items_of_rows
-        self._column = subject_column(self.rows[0]) if self.rows else None
         self._redactor = Redactor(None) if run is None else run.redactor
         self._places: dict[int, Event | None] = {}
+
+    @cached_property
+    def _column(self) -> str | None:
+        return subject_column(self.rows[0]) if self.rows else None
 
     def __repr__(self) -> str:
         return f"<Dossier of {visible(self.procedure)} · {counted(len(self.rows), 'row')}>"
@@ -197,6 +199,7 @@ class Dossier:
         """Make the dossier of a run that answered."""
         verdicts, rules = declaration.verdicts, declaration.rules
         judged, text = run.raw_rule_sets(), run.redactor.text
+        units: Mapping[str, str] = {} if verdicts is None else verdicts.units
         return cls(
             procedure=run.name,
             sources=[RuleSource.of(rule_set, run.redactor) for rule_set in judged],
@@ -204,9 +207,7 @@ class Dossier:
             decider=None if verdicts is None else text(verdicts.decider),
             fan_outs=groups,
             rows=() if rowset is None else rowset.rows,
-            units={}
-            if verdicts is None
-            else {text(column): text(unit) for column, unit in verdicts.units.items()},
+            units={text(key): text(unit) for key, unit in units.items()},
             ranked=bool(verdicts is not None and verdicts.rank),
             stamp=None if rules is None else (text(rules.name), text(rules.version)),
             run=run,
@@ -238,9 +239,7 @@ class Dossier:
             return self._total
         if self._run is None:
             return len(self._carried)
-        return sum(group.counts.items for group in self.fan_outs) + sum(
-            1 for _ in self._own_decisions()
-        )
+        return sum(g.counts.items for g in self.fan_outs) + len(list(self._own_decisions()))
 
     @property
     def complete(self) -> bool:

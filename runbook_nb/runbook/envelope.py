@@ -7,7 +7,7 @@ attributes are views of that and of the dossier. Where a copy does not carry som
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -61,7 +61,7 @@ class Envelope(Renderable, FrozenDict):
 
     shown_once_for_all = True
 
-    _dossier: Dossier | None
+    _given: Dossier | Callable[[], Dossier] | None
     _run: Run | None
     _artifacts: Any
 
@@ -70,14 +70,18 @@ class Envelope(Renderable, FrozenDict):
         cls,
         wire: Mapping[str, Any],
         *,
-        dossier: Dossier | None,
+        dossier: Dossier | Callable[[], Dossier] | None,
         run: Run | None,
         artifacts: Any,
     ) -> Envelope:
-        """Make the envelope of a run that just ended."""
+        """Make the envelope of a run that just ended; its dossier may be made when asked for."""
         made = cls({key: freeze(wire[key], key) for key in ENVELOPE_KEYS})
-        made.__dict__.update(_dossier=dossier, _run=run, _artifacts=artifacts)
+        made.__dict__.update(_given=dossier, _run=run, _artifacts=artifacts)
         return made
+
+    @cached_property
+    def _dossier(self) -> Dossier | None:
+        return self._given() if callable(self._given) else self._given
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], artifacts: Any = None) -> Envelope:
@@ -185,7 +189,7 @@ class Envelope(Renderable, FrozenDict):
     @property
     def carries_dossier(self) -> bool:
         """Whether there is a `dossier`."""
-        return self._dossier is not None
+        return self._given is not None
 
     @cached_property
     def verdicts(self) -> VerdictTable:

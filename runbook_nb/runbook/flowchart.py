@@ -16,7 +16,7 @@ from runbook_nb._value import frozen
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError, describe_error
 from runbook_nb.record.kept import KeptRecords
-from runbook_nb.record.procedure import Procedure
+from runbook_nb.record.procedure import Procedure, is_procedure
 from runbook_nb.record.redact import Redact, as_redact
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
@@ -105,7 +105,7 @@ def flowchart_as_tool(
             where="description",
             code="bad_flowchart_tool",
         )
-    if not isinstance(flowchart, Procedure):
+    if not is_procedure(flowchart):
         raise DefinitionError(
             f"{where}: flowchart is {type(flowchart).__name__}, not a built chart",
             where="flowchart",

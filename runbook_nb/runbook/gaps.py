@@ -154,8 +154,8 @@ def _named_sets(run: Run) -> list[RuleSet]:
 
 
 def _rule_sets(declaration: Declaration, run: Run) -> list[RuleSet]:
-    sets = [*run.raw_rule_sets(), *filter(None, [declaration.rule_set])]
-    return list(dict.fromkeys(sets))
+    judged, declared = run.raw_rule_sets(), declaration.rule_set
+    return judged if declared is None or declared in judged else [*judged, declared]
 
 
 def _cannot_cover(declaration: Declaration, run: Run) -> Iterator[Item]:
@@ -197,6 +197,8 @@ def declined_gap(rows: int) -> Item:
 
 def rule_notes(run: Run) -> tuple[Note, ...]:
     """Find what the decisions of a run together say about their rules."""
+    if all(path.plain for _, path in run.walk.decision_paths()[0]):
+        return ()
     return notes_of(judgements_in(run.walk), run.redactor, partial(_keys_in, run))
 
 
@@ -225,7 +227,7 @@ def telling_note(notes: Iterable[Note]) -> Note | None:
 
 def _failed_calls(tools: Sequence[str]) -> Iterator[Item]:
     # A source whose failure the procedure caught left no trace in its answer; here it does.
-    for tool, times in Counter(tools).items():
+    for tool, times in Counter(tools).items() if tools else ():
         yield Item(
             f"what {show(tool)} would have answered: {counted(times, 'call')} to it failed",
             "the procedure went on without the answer",
@@ -244,7 +246,7 @@ def _misspelt(inputs: Iterable[tuple[str, str, str]], redactor: Redactor) -> Ite
 
 def _failed_branches(run: Run) -> Iterator[Item]:
     # A fork goes on without a branch that failed, so nothing but this says that it did.
-    if all(code.kind != "fan_out" or code.stage.kind == "fan_out" for code in run.log.codes):
+    if {code.stage.kind for code in run.log.codes if code.kind == "fan_out"} <= {"fan_out"}:
         return
     found: dict[tuple[str, str], list[str]] = {}
     for fan, index, _ in run.walk.tracks():
@@ -485,7 +487,7 @@ def rows_mismatch(rows: int, declined: int, groups: Sequence[FanOutGroup]) -> It
 
 def _disagreement(declaration: Declaration, run: Run) -> Iterator[Item]:
     rules, declared = declaration.rules, declaration.rule_set
-    judged = list(dict.fromkeys(_named_sets(run)))
+    judged = _named_sets(run)
     if rules is None or not judged:
         return
     alike = [s for s in judged if (s.name, s.version) == (rules.name, rules.version)]

@@ -47,8 +47,8 @@ def resolve_decider(structure: Structure, decider: str) -> tuple[frozenset[str],
     declared: dict[str, str] = {}
     for node in structure.find(decider, "decider"):
         spellings |= {node.id, node.name}
-        for branch in structure.nodes:
-            if branch.decider == node.key and branch.branch is not None and not branch.added:
+        for branch in structure.branches_of(node.key):
+            if branch.branch is not None and not branch.added:
                 # A branch without a name of its own bears its word as name, which says nothing.
                 own = branch.name if branch.name != branch.branch else ""
                 meaning = branch.description or own

@@ -244,9 +244,9 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     cells = [_cells([row.get(column) for row in rows]) for column in columns]
     told = zip(*cells, strict=True) if cells else [()] * len(rows)
     lines = [
-        "| " + " | ".join(_escaped(str(column)) for column in columns) + " |",
+        "| " + " | ".join([_escaped(str(column)) for column in columns]) + " |",
         "|" + "---|" * len(columns),
-        *("| " + " | ".join(row) + " |" for row in told),
+        "| " + " |\n| ".join(map(" | ".join, told)) + " |",
     ]
     if total is not None and total > len(rows):
         left = total - len(rows)

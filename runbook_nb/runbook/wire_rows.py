@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import chain, repeat
 from typing import Any, Final, TypeGuard, overload
 
 from runbook_nb._frozen import FrozenDict, MadeOnDemand
-from runbook_nb._json import MAX_BITS, WireReport, are_plain, to_wire
+from runbook_nb._json import MAX_BITS, WireReport, are_plain, are_plain_parts, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.record.collected import VerdictRows, without_missing
 from runbook_nb.rules.columns import Columns
@@ -97,6 +98,10 @@ class WireRows(MadeOnDemand[FrozenDict]):
         if isinstance(index, slice):
             rows = range(len(self))[index]
             places = rows if self.order is None else [self.order[row] for row in rows]
+            if isinstance(self.source, VerdictRows):
+                names, cells = self.source.names, self.source.cells(places)
+                if are_plain_parts([*names], [*chain.from_iterable(cells)]):
+                    return list(map(FrozenDict, map(zip, repeat(names), zip(*cells, strict=True))))
             some = list(self._written(places))
             if are_plain(some):
                 return [row if row.__class__ is FrozenDict else FrozenDict(row) for row in some]
@@ -201,9 +206,11 @@ def is_carried(column: Sequence[Any]) -> bool:
     >>> is_carried([1, "a", None]), is_carried([1, 1j])
     (True, False)
     """
-    if isinstance(column, CategoryColumn):
+    if column.__class__ is list:
+        pass
+    elif isinstance(column, CategoryColumn):
         return is_carried(column.words)
-    if isinstance(column, Held):
+    elif isinstance(column, Held):
         vector, arrow = column.vector(), column.arrow()
         if vector is not None:
             return vector.data.dtype.kind in "biuf" or _can_be_held(vector)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._display import Renderable
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._ids import digest
-from runbook_nb._json import canonical
+from runbook_nb._json import canonical, encode
 from runbook_nb._text import clip, counted, did_you_mean, visible
 from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.artifacts.base import now_ms
@@ -415,7 +415,7 @@ def _read(envelope: Envelope) -> dict[str, Any]:
     bare = {key: part for key, part in wire.items() if key != "dossier"}
     result = wire["result"]
     rules, rules_digest = _rules(envelope)
-    text = canonical(payload)
+    text = encode(payload)  # in its own order, which is that of columns
     carried = payload.get("carried", {})
     whole = all(held == all_ for held, all_ in carried.values())
     stamp = result.get("af_provenance", {})

@@ -20,9 +20,10 @@ from runbook_nb._ids import digest
 from runbook_nb._json import encode_deep
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.forms import OUR_NAMES, OUR_WORDS
-from runbook_nb.record.secrets import PLACEHOLDER
+from runbook_nb.record.secrets import MIN_SECRET, PLACEHOLDER
+from runbook_nb.record.told import told
 from runbook_nb.render.embed import COMMENT, MARK, comment_of, read_embedded
-from runbook_nb.runbook import Envelope
+from runbook_nb.runbook import Envelope, render_verdict_table
 from runbook_nb.runbook.carried import hidden_by_name
 from runbook_nb.share.learning import BESIDE_KEY, EXAMPLES, Learning, is_schema, named_leaves
 from runbook_nb.share.machine import Machine
@@ -42,8 +43,8 @@ _DATA_URI: Final = re.compile(
     r";base64,(?P<data>[A-Za-z0-9+/]+={0,2})"
 )
 #: A comment of ours, of whatever version and however damaged.
-_OURS: Final = re.compile(rf"{re.escape(MARK)}[^>]*(?:-->|$)")
-_PACKED: Final = re.compile(rf"{_OURS.pattern}|{_DATA_URI.pattern}")
+OURS: Final = re.compile(rf"{re.escape(MARK)}[^>]*(?:-->|$)")
+_PACKED: Final = re.compile(rf"{OURS.pattern}|{_DATA_URI.pattern}")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{16,}={0,2}\s*")
 
 HIDDEN: Final = "hidden value"
@@ -69,6 +70,10 @@ class Scrub:
         self._only_learns = False
         #: Texts that were looked through and stay as they are, with how they were looked through.
         self._stay: set[tuple[str, str, bool, bool]] = set()
+        #: Compared values that are hidden by their place alone: too short to be looked for.
+        self.short: set[str] = set()
+        #: Answers in which something was hidden, as they were and as they are.
+        self.altered: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
         #: Answers that were looked through: one output may carry its answer in two ways.
         self._answers: dict[str, Any] = {}
 
@@ -339,6 +344,8 @@ class Scrub:
             elif gone:
                 what = "compared value of a key that names a secret"
                 self.findings.add("replaced", what, place, len(gone))
+                short = (text for value in gone for text in told(value))
+                self.short.update(text for text in short if len(text) < MIN_SECRET)
                 made = {**payload, "envelope": {**wire, "dossier": dossier}}
         made = self.data(made, place, ours=True)
         if self.only_learns or made == payload:
@@ -346,6 +353,8 @@ class Scrub:
         if _reads(payload) and not _reads(made):
             self.findings.add("removed", "machine-readable form that hiding made unreadable", place)
             return None
+        made = _with_its_table(payload, made)
+        self.altered.append((payload, made))
         return dict(made)
 
     def carried(self, entry: Mapping[str, Any], place: str) -> dict[str, Any] | None:
@@ -384,12 +393,22 @@ class Scrub:
         self.findings.add("removed", "when and by which call it was filed", place, times)
         if made is None:
             return None
+        if not written.get("packed") and self._shows_short(made):
+            what = "what was filed, which shows a hidden value too short to be looked for"
+            self.findings.add("removed", what, place)
+            return None
         if made != data:
             # The ticket's digest is that of what was filed, and this is no longer it.
             ticket.pop("digest", None)
             ticket["bytes"] = len(made.encode("utf-8", "surrogatepass"))
         kept = {"ticket": ticket, "sha-256": digest(made).removeprefix("sha-256:"), "data": made}
         return {**kept, "packed": True} if written.get("packed") else kept
+
+    def _shows_short(self, text: str) -> bool:
+        return any(
+            re.search(rf"(?<![A-Za-z0-9_]){re.escape(short)}(?![A-Za-z0-9_])", text)
+            for short in self.short
+        )
 
     def _json(self, data: str, place: str) -> str:
         try:
@@ -415,7 +434,7 @@ class Scrub:
         # Its columns belong together: with one value replaced they would no longer be read.
         apart = Scrub(self.learning, self.machine, Findings())
         apart.spellings, apart.only_learns = self.spellings, self.only_learns
-        if apart._json(text, place) == text:
+        if apart._json(text, place) == text and not self._shows_short(text):
             return data
         self.findings.add("removed", "filed walk that holds a hidden value or a folder", place)
         return None
@@ -471,6 +490,20 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
         number += 1
         free = f"{name} {number}"
     return free
+
+
+def _with_its_table(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write the table of an answer anew from its rows, where it was written from them."""
+    try:
+        old, new = before["envelope"]["result"], after["envelope"]["result"]
+        for total in (None, old["rows_total"]):
+            if render_verdict_table(old["verdicts"], total) == old["table"]:
+                table = render_verdict_table(new["verdicts"], total)
+                result = {**new, "table": table}
+                return {**after, "envelope": {**after["envelope"], "result": result}}
+    except _DAMAGED:
+        pass
+    return after
 
 
 def _reads(payload: Any) -> bool:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: Put before the ending of a file that is written beside the one it was made of.
 SHARED: Final = ".shared"
 
+#: How the form of an answer begins, of whatever version.
+ENVELOPES: Final = "runbook_nb/envelope/"
 #: Passes after which a notebook has to be as it stays.
 _PASSES: Final = 6
 
@@ -315,6 +317,8 @@ def _output(
         }
     if "data" not in output:
         return dict(output)
+    if not scrub.only_learns:
+        output = _with_its_answer(output, scrub, place)
     data = scrub.bundle(output["data"], place)
     metadata = about.of_output(output.get("metadata", {}), place)
     if not scrub.only_learns and not carries(metadata):
@@ -322,13 +326,36 @@ def _output(
     return {**output, "data": data, "metadata": metadata}
 
 
-def _travelling(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what puts the answer of an output into its metadata, where it carries one."""
+def _with_its_answer(output: Mapping[str, Any], scrub: Scrub, place: str) -> Mapping[str, Any]:
+    """Give an output that shows what is left of its answer, where something in it is hidden."""
+    payload = _answer_in(output["data"])
+    from runbook_nb.share.redrawing import drawn_anew, explained_anew
+
+    if payload is None:
+        anew = explained_anew(output["data"], scrub.altered)
+        scrub.findings.add("replaced", "explanation, drawn anew", place, len(anew))
+        return {**output, "data": {**output["data"], **anew}}
+    after = scrub.answer(payload, f"the answer in {place}")
+    if after is payload or after is None:
+        return output
+    anew = drawn_anew(output, payload, after)
+    scrub.findings.add(
+        "replaced", "card, drawn anew without what its answer hides", place, len(anew)
+    )
+    return {**output, "data": {**output["data"], **anew}}
+
+
+def _answer_in(data: Mapping[str, Any]) -> dict[str, Any] | None:
     html = data.get("text/html")
     payload = read_embedded(html) if isinstance(html, str) and MARK in html else None
-    if payload is None or not str(payload.get("format", "")).startswith("runbook_nb/envelope/"):
-        return {}
-    return {NAME: written_form(payload, {}, {})}
+    known = payload is not None and str(payload.get("format", "")).startswith(ENVELOPES)
+    return payload if known else None
+
+
+def _travelling(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what puts the answer of an output into its metadata, where it carries one."""
+    payload = _answer_in(data)
+    return {} if payload is None else {NAME: written_form(payload, {}, {})}
 
 
 # -- what is left ----------------------------------------------------------------------------

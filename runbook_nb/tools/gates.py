@@ -25,6 +25,11 @@ Judge = Callable[["Tool", Mapping[str, Any]], Any]
 #: Answers a tool's ``needs`` with ``{"status", "credential"}``. May be async.
 Credentials = Callable[[Mapping[str, Any]], Any]
 
+#: Words of a schema that ask for nothing of who gives nothing.
+_ASKS_NOTHING: Final = frozenset(
+    {"type", "properties", "additionalProperties", "title", "description"}
+)
+
 #: Faults of one call's arguments that a refusal spells out.
 MAX_PROBLEMS: Final = 20
 
@@ -52,6 +57,8 @@ def check_arguments(tool: Tool, args: Mapping[str, Any]) -> None:
     ToolRefused
         ``invalid_arguments``.
     """
+    if not args and tool.input_schema.keys() <= _ASKS_NOTHING:
+        return
     problems = validate_arguments(tool.input_schema, args)
     if not problems:
         return

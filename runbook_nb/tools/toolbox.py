@@ -12,16 +12,18 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from runbook_nb._arguments import misspelt_names
 from runbook_nb._display import Renderable
+from runbook_nb._frozen import FrozenDict
 from runbook_nb._stop import Stop
 from runbook_nb._sync import asks_for_loop, run_sync
 from runbook_nb._text import MISSING, counted, did_you_mean, listed
 from runbook_nb._view import Card, Column, Data, Section, Table
 from runbook_nb.artifacts import ArtifactStore, BoundArtifacts, InMemoryArtifacts, NoArtifacts
-from runbook_nb.coverage import read_coverage_result
+from runbook_nb.coverage import declaring_part, read_coverage_result
 from runbook_nb.errors import DefinitionError, ToolRefused
 from runbook_nb.settings import settings
 from runbook_nb.tools.catalogue import (
@@ -56,6 +58,9 @@ from runbook_nb.tools.tool import Tool, as_arguments
 #: Declarations a toolbox keeps; older ones leave, and are counted.
 MAX_DECLARED: Final = 1000
 
+
+#: What a call has where the toolbox has no store.
+_NO_STORE: Final = NoArtifacts()
 
 #: Hears facts about calls as mappings with a ``type``.
 Hears = Callable[[Mapping[str, Any]], object]
@@ -157,7 +162,7 @@ did you mean 'ages'?
         self._observer = observer
         self._permit = permit
         self._observer_failures = 0
-        self._declared: deque[Mapping[str, Any]] = deque(maxlen=MAX_DECLARED)
+        self._declared: deque[Callable[[], Mapping[str, Any]]] = deque(maxlen=MAX_DECLARED)
         self._declared_count = 0
         self._last_run: Any = None
         self._warned: set[str] = set()
@@ -193,7 +198,7 @@ did you mean 'ages'?
 
         Each has ``tool``, ``call_id``, ``status`` and ``declared``; `declared_count` counts all.
         """
-        return tuple(self._declared)
+        return tuple([entry() for entry in self._declared])
 
     @property
     def declared_count(self) -> int:
@@ -439,7 +444,8 @@ did you mean 'ages'?
 
                 args, wanted = await redeem_wanted(tool, args, ctx.artifacts)
         credential = await issue_credential(tool, self._credentials)
-        ctx = replace(ctx, wanted=wanted, credential=credential)
+        if wanted or credential is not None:
+            ctx = replace(ctx, wanted=wanted, credential=credential)
         if tool.resume is not None and resuming:
             return await settled(tool.resume(call.checkpoint, args.get("answer"), ctx))
         return await tool.execute(args, ctx)
@@ -470,7 +476,7 @@ did you mean 'ages'?
 
     def _bound(self, origin: Mapping[str, str | None] | None) -> BoundArtifacts:
         if self._store is None:
-            return NoArtifacts()
+            return _NO_STORE
         return BoundArtifacts(self._store, self._session.scope, origin, observer=self._tell)
 
     def _keep_run(self, run: Any) -> None:
@@ -479,21 +485,19 @@ did you mean 'ages'?
     # -- telling ---------------------------------------------------------------------------
 
     def _declare(self, call: ToolCall, result: Any) -> None:
-        reading = read_coverage_result(result)
-        if reading is None:
+        part = declaring_part(result)
+        if part is None:
             return
-        entry = {
-            "tool": call.tool.name,
-            "call_id": call.call_id,
-            "status": reading.status,
-            "declared": [one.to_dict() for one in reading.declared],
-        }
-        self._declared.append(entry)
+        read = partial(_declaration, call.tool.name, call.call_id, part)
         self._declared_count += 1
-        kinds = [one.kind for one in reading.declared]
-        if "ledger" in kinds:
+        if self._observer is None and isinstance(result, FrozenDict):
+            self._declared.append(read)  # it cannot change: it is read when somebody asks
+            return
+        entry = read()
+        self._declared.append(lambda: entry)
+        if "ledger" in [one["kind"] for one in entry["declared"]]:
             self._tell({"type": "tools.coverage_declared", **entry})
-        if reading.status == "absent":
+        if entry["status"] == "absent":
             self._tell({"type": "tools.absent", **entry})
 
     def _tell_unchecked(self, call: ToolCall) -> None:
@@ -553,6 +557,12 @@ did you mean 'ages'?
             closing=tuple(closing),
             remarks=tuple(remarks),
         )
+
+
+def _declaration(tool: str, call_id: str, declaring: Mapping[str, Any]) -> dict[str, Any]:
+    reading: Any = read_coverage_result(declaring)
+    declared = [one.to_dict() for one in reading.declared]
+    return {"tool": tool, "call_id": call_id, "status": reading.status, "declared": declared}
 
 
 def _is_async(function: Any) -> bool:

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runbook_nb._frozen import freeze
-from runbook_nb._json import MAX_BITS, MAX_NESTING, _first_problem, _is_fine, encode
+from runbook_nb._json import (
+    MAX_BITS,
+    MAX_NESTING,
+    WireReport,
+    _first_problem,
+    _is_fine,
+    are_plain,
+    encode,
+    to_wire,
+)
 from runbook_nb.errors import JsonError
 
 
@@ -102,3 +111,21 @@ def test_what_is_wrong_is_told_as_ever(value, said):
 def test_looking_at_once_costs_few_calls(calls_of):
     rows = [{"subject": f"row-{n}", "n": n, "ok": True} for n in range(1000)]
     assert calls_of(lambda: _is_fine(rows)) < 20_000
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=2), SCALARS, max_size=2), max_size=3))
+def test_plain_rows_are_carried_as_they_are(rows):
+    wire = to_wire(rows)
+    one_by_one = [to_wire(row) for row in rows]
+    assert repr(wire) == repr(one_by_one)
+    assert all(given is not carried for given, carried in zip(rows, wire, strict=True))
+    if are_plain(rows):
+        report = WireReport()
+        assert repr(to_wire(rows, report)) == repr(rows)
+        assert report.count == 0
+
+
+def test_rows_in_other_scripts_are_plain():
+    assert are_plain([{"größe": "—"}])
+    assert not are_plain([{"a": "\ud800"}])
+    assert not are_plain([{"\udfff": 1}])

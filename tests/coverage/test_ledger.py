@@ -229,3 +229,13 @@ def test_the_same_ledger_always_gives_the_same_text():
         "Cannot cover (1)",
         "  why a job was paused  no change record is kept",
     ]
+
+
+def test_a_ledger_that_is_read_holds_no_item_twice():
+    said = {"checked": ["a", {"what": "a"}, "b"], "sentence": " "}
+    read = Ledger.from_dict(said)
+    assert read == Ledger(checked=["a", "b"])
+    assert hash(read) == hash(Ledger(checked=["a", "b"]))
+    other = read.with_sentence("Ran.")
+    assert (other, other.with_sentence(None)) == (Ledger(checked=["a", "b"], sentence="Ran."), read)
+    assert other.with_sentence("Ran.") is other

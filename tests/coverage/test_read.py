@@ -13,6 +13,7 @@ from runbook_nb.coverage import (
     Item,
     absent,
     coverage,
+    declaring_part,
     read_absence,
     read_coverage_ledger,
     read_coverage_result,
@@ -129,3 +130,11 @@ def test_reading_never_fails_and_agrees_with_the_recognisers(value):
     if reading is not None:
         kinds = [fact.kind for fact in reading.declared]
         assert (reading.status == "absent") == ("absence" in kinds)
+
+
+@trials(deadline=None)
+@given(json_values)
+def test_the_declaring_part_says_all_that_the_value_declares(value):
+    part = declaring_part(value)
+    assert read_coverage_result(part) == read_coverage_result(value)
+    assert part is None or part is value or part.keys() == {"af_coverage", "result"}

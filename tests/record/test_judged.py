@@ -211,6 +211,7 @@ def test_branches_that_are_alike_are_listed_and_counted(numbers, kinds):
     assert len(some) == len(listed)
     assert some[1:3] == listed[1:3]
     if listed:
+        assert [some[place] for place in range(len(listed))] == listed
         assert (some[0], some[-1]) == (listed[0], listed[-1])
     else:
         with pytest.raises(IndexError):

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import runbook_nb as rb
 from runbook_nb.chart.builder import flow_chart
-from runbook_nb.record.log import ROW_TYPES, WIDTHS, Code, FanOut, Log, StageRef, Track
+from runbook_nb.record.log import (
+    MOST_KNOWN,
+    ROW_TYPES,
+    WIDTHS,
+    Code,
+    FanOut,
+    Log,
+    StageRef,
+    Track,
+)
 from runbook_nb.record.shapes import apply_change, facts_of, state_after, work_out
 
 REF = StageRef("a", "A", "stage")
@@ -192,3 +205,89 @@ def test_like_branches_cost_a_number_each():
     assert len(run.log.shapes) == 1
     assert len(fan.values) == 100
     assert all(value.__class__ is bool for value in fan.values)
+
+
+SIZES = rb.RuleSet("size", "v1", [rb.Rule({"n": {"gt": 1}}, "big")], "small", unreadable="skip")
+
+
+def judging():
+    """Make a chart whose records differ in form with the items it is given."""
+
+    def load(scope):
+        for key, value in scope.args["item"].items():
+            scope[key] = value
+
+    one = flow_chart("one", load, id="load").add_decider("Size", id="size", rules=SIZES)
+    one = one.branch("big", lambda s: s.get("n")).branch("small", lambda s: None).end().build()
+    return (
+        flow_chart("c", lambda s: s.update(s.args["start"]), id="a")
+        .add_parallel_for_each(
+            "Each",
+            id="each",
+            items=lambda s: s.args["items"],
+            branch=one,
+            max_branches=9,
+            into="out",
+        )
+        .build()
+    )
+
+
+ITEMS = st.lists(
+    st.dictionaries(st.sampled_from("nmk"), st.sampled_from([0, 1, 2, None, "x"]), max_size=3),
+    max_size=4,
+)
+INPUTS = st.fixed_dictionaries(
+    {"start": st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)), "items": ITEMS}
+)
+
+
+@given(st.lists(INPUTS, min_size=2, max_size=4))
+@settings(deadline=None)
+def test_what_runs_of_a_chart_share_changes_no_record(inputs):
+    chart = judging()
+    for args in inputs:
+        run, alone = chart.run_sync(args), judging().run_sync(args)
+        assert rb.write_walk(run.walk) == rb.write_walk(alone.walk)
+        assert run.log.codes == alone.log.codes
+        assert [row.to_dict() for row in run.walk] == [row.to_dict() for row in alone.walk]
+        for shape in run.log.shapes:
+            assert facts_of(run.log, shape) == work_out(alone.log, shape.codes)
+
+
+def test_a_run_that_meets_something_else_leaves_what_is_known():
+    chart = judging()
+    one, two = {"start": {"a": 1}, "items": []}, {"start": {"b": 1}, "items": [{"n": 3}]}
+    first, again = chart.run_sync(one), chart.run_sync(one)
+    assert first.log.known is again.log.known is chart._known
+    assert first.walk.raw_own.facts is again.walk.raw_own.facts
+    known = list(chart._known.codes)
+    other = chart.run_sync(two)
+    assert other.log.known is None
+    assert chart._known.codes == known == first.log.codes
+    assert all(code.key != "b" for code in known)
+
+
+def test_so_many_codes_are_known_and_no_more():
+    chart = flow_chart("c", lambda s: s.update(s.args), id="a").build()
+    for _ in range(2):
+        run = chart.run_sync({f"k{n}": n for n in range(2 * MOST_KNOWN)})
+        assert len(run.walk) == 2 * MOST_KNOWN + 1
+    assert len(chart._known.codes) == MOST_KNOWN
+    assert run.log.known is None
+
+
+def test_threads_that_run_one_chart_at_once_agree_or_part():
+    chart = judging()
+    inputs = [{"start": {"a": 1}, "items": [{"n": n % 3}, {"m": 1}]} for n in range(12)]
+    alone = [judging().run_sync(args) for args in inputs]
+    with ThreadPoolExecutor(6) as pool:
+        runs = list(pool.map(chart.run_sync, inputs))
+    assert [rb.write_walk(one.walk) for one in runs] == [rb.write_walk(one.walk) for one in alone]
+    assert [list(one.walk) for one in runs] == [list(one.walk) for one in alone]
+
+
+def test_what_a_chart_knows_stays_where_it_is():
+    chart = judging()
+    chart.run_sync({"start": {}, "items": [{"n": 1}]})
+    assert copy.copy(chart)._known.codes == []

@@ -6,7 +6,10 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
 
+from runbook_nb.errors import RuleError
 from runbook_nb.rules import Outside, Rule, RuleSet, judge_facts, notes_of
 
 DAY = dt.date.fromisoformat("2026-01-02")
@@ -305,3 +308,53 @@ def test_a_secret_limit_is_not_told_in_other_words():
 
     note = only(rule_set({"k": {"lt": "2026-01-02"}}), [NAIVE], Hide())
     assert "datetime(2026" not in note.why
+
+
+CONDITIONS = st.dictionaries(
+    st.sampled_from("abc"),
+    st.dictionaries(
+        st.sampled_from(["gt", "lte", "eq"]), st.integers(-1, 3), min_size=1, max_size=2
+    )
+    | st.just({"exists": True}),
+    min_size=1,
+    max_size=2,
+)
+
+
+@st.composite
+def rule_sets(draw):
+    rules = [
+        Rule(when, f"b{n}", unit=draw(st.sampled_from([None, None, {"a": "days"}])))
+        for n, when in enumerate(draw(st.lists(CONDITIONS, min_size=1, max_size=3)))
+    ]
+    more = draw(st.sampled_from([{}, {"unreadable": "skip"}]))
+    try:
+        return RuleSet("r", "1", rules, "y", **more)
+    except RuleError:  # one rule stands in the shadow of another
+        reject()
+
+
+ROWS = st.lists(
+    st.dictionaries(st.sampled_from("abc"), st.sampled_from([0, 1, 2, 3, None, "x"])),
+    max_size=16,
+)
+
+
+@given(rule_sets(), ROWS)
+def test_plain_decisions_come_to_no_note(rules, rows):
+    judged = [judge_facts(rules, row) for row in rows]
+    assert notes_of([one for one in judged if one[0].plain]) == ()
+    if all(path.plain for path, _ in judged):
+        assert notes_of(judged) == ()
+
+
+def test_what_could_be_noted_is_never_plain():
+    for when, unit, row in (
+        ({"k": {"gt": 1}}, "days", {"k": 2}),
+        ({"k": {"exists": True}}, None, {"k": 2}),
+        ({"k": {"gt": 1}}, None, {"k": "x"}),
+        ({"k": {"gt": 1}}, None, {}),
+    ):
+        assert not judge_facts(rule_set(when, unit), row)[0].plain
+    assert judge_facts(rule_set({"k": {"gt": 1}}), {"k": 2})[0].plain
+    assert judge_facts(rule_set(lambda facts: facts["k"] > 1), {"k": 2})[0].plain

@@ -26,7 +26,7 @@ COLUMNS = {
 CONDITIONS = [
     *((op, limit) for op in ("gt", "gte", "lt", "lte", "eq", "ne")
       for limit in (7, 7.5, 2.0**53, Decimal("7.5"), "b", DAY, dt.timedelta(0))),
-    *((op, limit) for op in ("eq", "ne") for limit in (True, [1], {"x": 1})),
+    *((op, limit) for op in ("eq", "ne") for limit in (True, False, [1], {"x": 1})),
     *((op, limit) for op in ("in", "not_in")
       for limit in ([], [7, "b"], [True, 7.0], [DAY], [Decimal("7.5")], [[1]])),
     *((op, limit) for op in ("exists", "missing", "is_null") for limit in (True, False)),

@@ -65,8 +65,12 @@ def test_the_envelope_of_a_few_subjects_costs_few_calls(bench, rows):
     """Nearly all of it is spent once per answer, so that is what is held down."""
     chart = bench.ours.row_wise_chart(rows[:50])
     whole = calls(bench, bench.ours.answers(chart))
-    assert whole <= 6_000
-    assert whole - calls(bench, chart.run_sync) <= 3_500
+    assert whole <= 4_000
+    assert whole - calls(bench, chart.run_sync) <= 1_800
+
+
+def test_the_answer_about_columns_costs_few_calls(bench, rows):
+    assert calls(bench, bench.ours.answers(bench.ours.batch_chart(rows, N))) <= 3_200
 
 
 def test_filing_the_walk_of_an_answer_costs_as_many_calls_as_it_has_rows(bench, rows):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from runbook_nb._frozen import freeze
 from runbook_nb._stop import Stop
 from runbook_nb.artifacts import ArtifactScope, InMemoryArtifacts
-from runbook_nb.coverage import absent, coverage
+from runbook_nb.coverage import absent, coverage, read_coverage_result
 from runbook_nb.errors import ArtifactError, DefinitionError, Paused, RunCancelled, ToolRefused
 from runbook_nb.tools import (
     CarriesTools,
@@ -589,6 +590,32 @@ class TestTelling:
     def test_an_absence_inside_a_ledger_is_told_as_both(self, make):
         _, heard = self._told(make, coverage(NOTHING, not_checked=["x"]))
         assert [event["type"] for event in heard] == ["tools.coverage_declared", "tools.absent"]
+
+    @pytest.mark.parametrize(
+        "value", [coverage({"v": 1}, checked=["a"]), NOTHING, coverage(NOTHING, not_checked=["x"])]
+    )
+    def test_what_cannot_change_is_read_when_somebody_asks(self, make, value, monkeypatch):
+        told, _ = self._told(make, value)
+        kept = freeze(value)
+        box = Toolbox([make("t", lambda args: kept)])
+        reads = []
+
+        def read(part):
+            reads.append(1)
+            return read_coverage_result(part)
+
+        monkeypatch.setattr("runbook_nb.tools.toolbox.read_coverage_result", read)
+        box.call_sync("t", call_id="tc-1")
+        assert (box.declared_count, reads) == (1, [])
+        assert box.declared == told.declared
+        assert reads == [1]
+
+    def test_what_can_change_is_read_at_once(self, make):
+        value = {"af_coverage": {"checked": ["a"]}, "result": None}
+        box = Toolbox([make("t", lambda args: value)])
+        box.call_sync("t")
+        value["af_coverage"]["checked"].append("b")
+        assert box.declared[0]["declared"][0]["checked"] == [{"what": "a"}]
 
     def test_an_ordinary_answer_tells_nothing(self, make):
         box, heard = self._told(make, {"af_absent": 1})
