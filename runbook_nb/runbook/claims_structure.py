@@ -152,6 +152,12 @@ def _edges(structure: Structure, claims: Claims) -> None:
     def name(number: int) -> str:
         return f"{edges[number].source} -> {edges[number].target}"
 
+    places = {node.key: place for place, node in enumerate(structure.nodes)}
+
+    def led_to(numbers: Any) -> frozenset[int | None]:
+        some = [numbers] if isinstance(numbers, int) else numbers
+        return frozenset(places.get(edges[number].target) for number in some)
+
     def tell(number: int) -> tuple[Any, Any]:
         edge = edges[number]
         label = "" if edge.label is None else f", {edge.label}"
@@ -165,7 +171,7 @@ def _edges(structure: Structure, claims: Claims) -> None:
             Outcome(CONFIRMED, good, "the nodes"),
         ],
         name,
-        lambda numbers: ((*BASE, "edges", numbers),),
+        lambda numbers: ((*BASE, "edges", numbers), (*BASE, "nodes", led_to(numbers), "branch")),
         singly=False,
     )
 

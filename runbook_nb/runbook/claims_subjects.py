@@ -6,7 +6,7 @@ Bridge layer. A live answer needs none of these: its subjects are read off the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb._text import clip, show
@@ -127,6 +127,8 @@ def _names(ground: Ground, claims: Claims) -> None:
     strict = ground.rows_name_subjects
     # Each row that is carried has its subject carried, too.
     lone = ground.holds_rows or None in ground.behind
+    told_gaps = _quotes(ground)
+    unnamed: list[int] = []
     by_rows: list[int] = []
     by_gaps: list[int] = []
     wrong: list[int] = []
@@ -143,23 +145,28 @@ def _names(ground: Ground, claims: Claims) -> None:
             same = same or name_key(said) == name_key(one.subject)
             (by_rows if same else wrong).append(place)
         elif place in named_in_gaps:
-            by_gaps.append(place)
+            called = f"item {one.index}" if one.subject is None else show(one.subject)
+            named = called in told_gaps
+            unsure = not named and PLACEHOLDER in told_gaps
+            (by_gaps if named else hidden if unsure else unnamed).append(place)
         elif strict and one.status == "ok" and one.decision is not None and lone:
             (wrong if _is_judged(ground, one) else open_).append(place)
         else:
             open_.append(place)
 
     def tell(place: int) -> tuple[Any, Any]:
-        return "a name that a row has", show(subjects[place].subject)
+        where = "an entry of the ledger" if place in named_in_gaps else "a row"
+        return f"a name that {where} has", show(subjects[place].subject)
 
-    rows = "the rows, which name them"
+    rows, gaps = "the rows, which name them", "the entries of the ledger, which name them"
     claims.many(
         "subject.name",
         "it is called so",
         [
             Outcome(CONTRADICTED, wrong, rows, tell),
+            Outcome(CONTRADICTED, unnamed, gaps, tell),
             Outcome(CONFIRMED, by_rows, rows),
-            Outcome(CONFIRMED, by_gaps, "the entries of the ledger, which name them"),
+            Outcome(CONFIRMED, by_gaps, gaps),
             Outcome(UNCHECKED, hidden, HIDDEN),
             Outcome(UNCHECKED, open_, f"no row names it, and {NOTHING_ELSE}"),
         ],
@@ -212,11 +219,7 @@ def _reasons(ground: Ground, claims: Claims) -> None:
     """Claim why subjects have no verdict: the cap, or what the ledger quotes."""
     assert ground.dossier is not None  # noqa: S101 - see `claim_subjects`
     structure = ground.dossier.structure
-    quotes = " ".join(
-        str(item.get("why", ""))
-        for item in ground.coverage.get("not_checked", ())
-        if isinstance(item, dict)
-    )
+    quotes = _quotes(ground)
     by_cap: list[int] = []
     by_quote: list[int] = []
     wrong: list[int] = []
@@ -261,6 +264,12 @@ def _reasons(ground: Ground, claims: Claims) -> None:
         _cover("reason"),
         singly=False,
     )
+
+
+def _quotes(ground: Ground) -> str:
+    """Give what the ledger says of its gaps, in one text."""
+    gaps = ground.coverage.get("not_checked", ())
+    return " ".join(str(item.get("why", "")) for item in gaps if isinstance(item, Mapping))
 
 
 def _firsts(ground: Ground) -> set[int]:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import Card, Flow
 from runbook_nb.record.outline import walk_flow
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
@@ -204,6 +205,8 @@ def _text(redrawn: Redrawn, output: Output, found: str, claims: Claims) -> None:
 
 def _differing_lines(found: str, expected: str) -> tuple[int, Any, Any]:
     lines, wanted = found.rstrip("\n").split("\n"), expected.split("\n")
+    if PLACEHOLDER in found:  # what was hidden later left the columns as they were
+        lines, wanted = ([" ".join(line.split()) for line in told] for told in (lines, wanted))
     pairs = [(a, b) for a, b in zip(lines, wanted, strict=False) if a != b]
     count = len(pairs) + abs(len(lines) - len(wanted))
     if pairs:

@@ -381,8 +381,13 @@ def missed(before: rb.Verification, place: Place, after: rb.Verification | None)
     covering = before.covering(*place)
     if not covering:
         return f"no claim is about {place}"
-    if after is None or not after.ok:
+    if after is None:
         return None
+    checkable = any(claim.status != "cannot be checked" for claim in covering)
+    if not after.ok:
+        about = any(claim.status == "contradicted" for claim in after.covering(*place))
+        lost = not after.covering(*place)  # a part that follows no form is one claim, about it all
+        return None if about or lost or not checkable else f"{place} is not what is contradicted"
     if any(claim.status != "cannot be checked" for claim in covering):
         return f"{place} was confirmed by {[claim.id for claim in covering]}, and then not missed"
     by_function = any("is a function" in claim.because for claim in covering)

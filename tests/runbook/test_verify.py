@@ -150,6 +150,14 @@ def test_a_gap_that_was_taken_out_of_the_ledger_is_found_out():
     assert "ledger.sentence" in ids
 
 
+def test_subjects_without_a_name_are_told_by_their_number_in_the_ledger():
+    rows = [{"known": True, "days": 13, "tier": "a"}, {"host": None, "days": 13, "tier": "a"}]
+    envelope = long_way([*ROWS[:1], *rows], collect=lambda scope: None)
+    assert "item 1, item 2" in str(envelope.ledger.not_checked)
+    for checked in (envelope.verify(), verified(written(envelope))):
+        assert [claim.sentence for claim in checked.contradicted] == []
+
+
 def test_rows_that_changed_places_are_found_out():
     document = json.loads(json.dumps(copied("short way")[0]))
     rows = document["result"]["verdicts"]

@@ -145,6 +145,30 @@ def test_a_notebook_that_carries_its_walk_redeems_it_from_itself(tmp_path):
     assert checked["form.same"].status == "confirmed"
 
 
+@pytest.mark.parametrize("name", ["short way", "gaps", "hidden", "functions"])
+def test_a_notebook_that_was_made_safe_to_hand_on_has_no_contradicted_claim(name, tmp_path):
+    for number, file in enumerate(
+        [
+            saved(tmp_path / "saved.ipynb", bundled(name)),
+            live(name).to_notebook(tmp_path / "exported.ipynb"),
+        ]
+    ):
+        shared = tmp_path / f"shared{number}.ipynb"
+        rb.share_notebook(file, shared, values=["web-3"])
+        checked = one(shared)
+        assert [claim.sentence for claim in checked.contradicted] == [], file
+        assert checked["form.metadata"].status == "confirmed"
+
+
+def test_names_that_were_hidden_later_cannot_be_checked(tmp_path):
+    shared = tmp_path / "shared.ipynb"
+    file = saved(tmp_path / "saved.ipynb", bundled("short way"))
+    rb.share_notebook(file, shared, redact={"keys": ("host",)})
+    checked = one(shared)
+    assert [claim.sentence for claim in checked.contradicted] == []
+    assert checked["subject.name"].because.startswith("no row names it")
+
+
 # --- what is carried ---------------------------------------------------------------------------
 
 
