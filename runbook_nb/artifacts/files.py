@@ -30,13 +30,11 @@ _LOOKS: Final = (0.0005, 0.01)
 _TRIES: Final = 100
 
 # Where a system lacks them there are no links to follow, and no files that keep one waiting.
-_READ: Final = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_BINARY", 0)
+_PLAIN: Final = (
+    getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
-_WRITE: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_READ: Final = os.O_RDONLY | _PLAIN
+_WRITE: Final = os.O_WRONLY | os.O_CREAT | _PLAIN
 
 #: Who may read is the caller's umask to say.
 _MODE: Final = 0o666

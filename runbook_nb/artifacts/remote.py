@@ -229,8 +229,12 @@ class _RemoteFiles:
         except ArtifactError:
             raise
         except Exception as error:
-            said = getattr(error, "strerror", None) or type(error).__name__
-            raise unavailable(self.name, self.where, str(said)) from error
+            raise unavailable(self.name, self.where, _said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    """Give what an error says without the words of a place, which may hold a secret."""
+    return str(getattr(error, "strerror", None) or type(error).__name__)
 
 
 def _bytes_or_none(said: Any) -> bytes | None:
@@ -273,6 +277,9 @@ def _reached(place: Any, path: str, options: Mapping[str, Any]) -> tuple[Abstrac
             where="place",
             fix="install what it names, or see the options it takes",
         ) from error
+    except Exception as error:  # some places are called at once, and each has errors of its own
+        # Not the place itself, which may hold what lets one in.
+        raise unavailable(protocol, f"{protocol}://", _said(error)) from error
     if not root.strip("/"):
         raise DefinitionError(
             "a whole file system is no place for a store",

@@ -41,6 +41,7 @@ def list_books(
     What cannot be opened is listed with the reason, and the exit status is 3.
     """
     from runbook_nb._display import through
+    from runbook_nb._text import listed
     from runbook_nb.cli.finding import find_book, installed_books, open_book, runbooks_in
 
     try:
@@ -48,16 +49,21 @@ def list_books(
     except DefinitionError as error:
         raise typer.BadParameter(one_line(error), param_hint="NAME") from None
     found: list[tuple[Book, list[Tool], str | None]] = []
+    without = []
     for book in books:
         try:
-            found.append((book, list(runbooks_in(open_book(book))), None))
+            box = open_book(book)
+            found.append((book, list(runbooks_in(box)), None))
+            if not found[-1][1]:
+                tools = listed([tool.name for tool in box]) if len(box) else "none"
+                without.append(f"{book.name} holds no runbook; its tools: {tools}")
         except Exception as error:  # one that is broken hides none of the others
             found.append((book, [], one_line(error)))
     if as_json:
         told = {"format": LIST_FORMAT, "runbooks": [_told(*one) for one in found]}
         print(json.dumps(told, ensure_ascii=False, indent=1))
     elif names:
-        cards = [str(tool) for _, tools, _ in found for tool in tools]
+        cards = [str(tool) for _, tools, _ in found for tool in tools] + without
         print("\n\n".join(cards)) if cards else None
     else:
         print(through("text", _listing(found)))
@@ -133,7 +139,9 @@ def run(
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="VERDICT", help="Exit with 1 if a row has it; repeatable."),
+        typer.Option(
+            metavar="VERDICT", help="Exit with 1 if a row has it, or no row can; repeatable."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     debug: DEBUG = False,
@@ -143,6 +151,7 @@ def run(
     Arguments are checked against its declared inputs before anything runs (exit status 2). A run
     that fails or stops shows how far it came (status 3), as does one that found nothing to judge.
     """
+    from runbook_nb import Envelope
     from runbook_nb.cli.files import checked_outputs
     from runbook_nb.cli.finding import find_book, open_book, runbook_of
     from runbook_nb.settings import settings
@@ -159,7 +168,14 @@ def run(
         answer = _answered(lambda: box.call_sync(chosen.name, given), name)
     if answer is None:
         return USAGE
-    return _given_out(answer, Form.JSON if as_json else to, targets, fail_on or ())
+    form = Form.JSON if as_json else to
+    if not isinstance(answer, Envelope):
+        needs = {"--out": targets, "--fail-on": fail_on, "--to": form in (Form.MARKDOWN, Form.HTML)}
+        return _other(answer, form, chosen.name, [option for option, it in needs.items() if it])
+    print(shown(answer, form))
+    for path in targets:
+        say_written(write_answer(answer, path), sys.stderr)
+    return _judged(answer, chosen, fail_on or ())
 
 
 def _arguments(tool: Tool, written: list[str] | tuple[()], file: str | None) -> dict[str, Any]:
@@ -188,36 +204,27 @@ def _answered(call: Callable[[], Any], name: str) -> Any:
     """Call, and give the answer; None where the arguments were refused, which was said."""
     try:
         return call()
-    except ToolRefused as error:
-        if error.code != "invalid_arguments":
-            raise
-        say_error(f"{one_line(error)}; see runbook-nb list {name}")
-        return None
     except BaseException as error:
         partial = getattr(error, "run", None)
         if partial is not None:  # how far it came is worth more than nothing
-            print(str(partial))
+            print(str(partial), file=sys.stderr)
+        elif isinstance(error, ToolRefused) and error.code == "invalid_arguments":
+            say_error(f"{one_line(error)}; see runbook-nb list {name}")
+            return None
         raise
 
 
-def _given_out(answer: Any, form: Form, targets: list[Path], fail_on: list[str] | tuple[()]) -> int:
-    from runbook_nb import Envelope
-
-    if not isinstance(answer, Envelope):
-        return _other(answer, form)
-    print(shown(answer, form))
-    for path in targets:
-        say_written(write_answer(answer, path), sys.stderr)
-    return _judged(answer, fail_on)
-
-
-def _other(answer: Any, form: Form) -> int:
+def _other(answer: Any, form: Form, name: str, needing: list[str]) -> int:
     """Show what is no envelope: an absence, or what a tool that is no runbook gives."""
     from runbook_nb._json import to_wire
     from runbook_nb.coverage import read_absence
     from runbook_nb.coverage.views import absence_view
 
     absence = read_absence(answer)
+    if absence is None and needing:
+        options = " and ".join(needing)
+        say_error(f"{name!r} gave no answer of a runbook, so {options} has nothing to go by")
+        return NO_ANSWER
     if form is Form.JSON or absence is None:
         print(json.dumps(to_wire(answer), ensure_ascii=False, indent=1))
     if absence is None:
@@ -226,9 +233,23 @@ def _other(answer: Any, form: Form) -> int:
     return NO_ANSWER
 
 
-def _judged(answer: Envelope, fail_on: list[str] | tuple[()]) -> int:
+def _judged(answer: Envelope, tool: Tool, fail_on: list[str] | tuple[()]) -> int:
+    """Say which rows must not be there; a word that no row can have asks for nothing."""
+    from runbook_nb._text import did_you_mean, listed
+    from runbook_nb.runbook.cards import verdict_order
+    from runbook_nb.runbook.verdicts import DECLINED_VERDICT
+
     counts: Mapping[str, int] = answer.verdicts.counts()
-    met = [word for word in fail_on if counts.get(word)]
-    for word in met:
-        say_error(f"{counts[word]} of {len(answer.verdicts)} rows: {word}")
-    return DIFFERENT if met else ANSWERED
+    declared = getattr(tool.carried.get("runbook"), "verdicts", None)
+    known = {DECLINED_VERDICT, *verdict_order(answer), *(declared.rank if declared else ())}
+    status = ANSWERED
+    for word in fail_on:
+        if word not in known:
+            fix = did_you_mean(word, known) or f"it knows {listed(sorted(known))}"
+            say_error(f"no row can be {word!r} by what this runbook declares; {fix}")
+        elif counts.get(word):
+            say_error(f"{counts[word]} of {len(answer.verdicts)} rows: {word}")
+        else:
+            continue
+        status = DIFFERENT
+    return status

@@ -150,9 +150,9 @@ def _imported(book: Book) -> Any:
         value: Any = import_module(module)
     except RunbookError:
         raise  # the module was found and says itself what is wrong with it
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that leaves has given nothing
         raise LoadError(
-            f"{module!r} cannot be imported: {type(error).__name__}: {error}",
+            f"{module!r} cannot be imported: {_words(error)}",
             code="not_imported",
             where=book.name,
         ) from error
@@ -190,13 +190,17 @@ def _made(make: Any, book: Book) -> Any:
         return make()
     except RunbookError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LoadError(
-            f"{book.place!r} made no toolbox: {type(error).__name__}: {error}",
+            f"{book.place!r} made no toolbox: {_words(error)}",
             code="no_toolbox",
             where=book.name,
             fix="it is called without arguments",
         ) from error
+
+
+def _words(error: BaseException) -> str:
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
 def runbooks_in(box: Toolbox) -> Iterator[Tool]:

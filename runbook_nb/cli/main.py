@@ -2,9 +2,6 @@
 
 Command line layer. Exit statuses:
 
-0  an answer was given
-1  a document shows something else than it did; it was left as it is; or a claim is contradicted
-=======
 =  ==========================================================================
 0  as it should be; of a run, an answer was given
 1  what was asked for does not hold: a file is wrong, a document would change, a claim is

@@ -238,6 +238,7 @@ class Redactor:
         for name in self.__slots__:
             setattr(more, name, getattr(self, name))
         more._secrets = self._secrets.with_more(secrets)
+        more.active = self.active or more._secrets.any
         more._carried = {**self._carried, **(carried or {})}
         more._rules = {}
         return more

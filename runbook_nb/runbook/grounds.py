@@ -184,6 +184,8 @@ class Ground:
         declined = self.word_counts.get(DECLINED_VERDICT, 0)
         if self.holds_rows and any(rows_mismatch(len(self.rows), declined, self.judging)):
             return False
+        if any(PLACEHOLDER in str(row.get(self.column)) for row in self.rows):
+            return False  # a name that is hidden names nobody
         return not any(PLACEHOLDER in str(one.subject) for one in self.subjects[:1])
 
     @cached_property

@@ -19,7 +19,7 @@ from runbook_nb._value import frozen
 from runbook_nb.runbook import Envelope
 from runbook_nb.share.exported import redactor_of
 
-#: What a text begins with that a spreadsheet takes for a formula, and the blanks it skips before.
+#: What a text begins with that a spreadsheet takes for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -67,7 +67,7 @@ def sheet_of(envelope: Envelope) -> Sheet:
         if not isinstance(plain, str):
             return "" if plain is None else canonical(plain)
         text: str = hidden.text(plain)
-        if not text.lstrip(" ").startswith(_FORMULA):
+        if not text.lstrip(" ").startswith(_FORMULA) and not _shown(text).startswith(_FORMULA):
             return text
         guarded += 1
         return f"'{text}"
@@ -82,3 +82,9 @@ def sheet_of(envelope: Envelope) -> Sheet:
 def write_sheet(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
     """Write the verdict rows of an answer as a CSV file; see `Envelope.to_csv`."""
     return write_whole(path, sheet_of(envelope).text)
+
+
+def _shown(text: str) -> str:
+    """Give a text from the first character on that shows; each program skips blanks of its own."""
+    first = next((n for n, one in enumerate(text) if one.isprintable() and one != " "), len(text))
+    return text[first:]

@@ -7,14 +7,17 @@ shows is in its traits. Secrets are in no trait: they come by message and stay h
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Coroutine, Mapping
 from contextvars import copy_context
+from html import escape
 from typing import Any, ClassVar
 
 import ipywidgets
 import traitlets
 
+from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
@@ -295,7 +298,8 @@ class RunForm(Widget):
         # The answer's own form for machines would be saved with the widget once more.
         with settings(embed=False):
             nothing = shown is None and ended is not None
-            self._bundle = None if nothing else bundle_for(shown, self._name)
+            bundle = None if nothing else bundle_for(shown, self._name)
+        self._bundle = bundle if isinstance(shown, Renderable) else self._hidden(bundle)
         self.outcome = self._outcome(ended)
         self._show()
         self.status = _status_of(ended)
@@ -329,7 +333,19 @@ class RunForm(Widget):
 
     def _redactor(self) -> Redactor:
         known = Redactor(None) if self.incomplete is None else self.incomplete.redactor
-        return known.knowing(self._met | self._fields.secrets_in(self._raw()))
+        return known.knowing(self._secret_texts())
+
+    def _secret_texts(self) -> frozenset[str]:
+        return frozenset(self._met | self._fields.secrets_in(self._raw()))
+
+    def _hidden(self, bundle: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Hide secrets in what shows itself, also as markup and program text spell them."""
+        texts = self._secret_texts()
+        if not bundle or not texts:
+            return bundle
+        spelt = (each for text in texts for each in (escape(text), json.dumps(text)[1:-1]))
+        hidden: dict[str, Any] = self._redactor().knowing(spelt).scrub(bundle)
+        return hidden
 
     def _show(self) -> None:
         if self._box is not None:

@@ -91,7 +91,7 @@ def _shown(form: RunForm, name: str) -> Data | str:
         value = field.read(form.entries[name])
     except ValueError:
         value = form.entries[name]
-    return NOT_GIVEN if value is MISSING else Data(value=value)
+    return NOT_GIVEN if value is MISSING else Data(value=form._redactor().scrub(value))
 
 
 def _answer(form: RunForm) -> Card:

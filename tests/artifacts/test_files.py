@@ -244,6 +244,15 @@ def piped(found):
     os.mkfifo(found)
 
 
+def test_what_keeps_one_waiting_keeps_no_verb_waiting(path):
+    store = FileArtifacts(path)
+    ticket = ticket_of(store, filed(store))
+    piped(ticket.with_name("uses"))
+    with pytest.raises(ArtifactError) as caught:
+        filed(store, "another")
+    assert caught.value.code == "store_unavailable"
+
+
 @pytest.mark.parametrize("damage", [cut, emptied, altered, other_json, nested, linked, piped])
 def test_a_damaged_ticket_is_told_and_hides_no_other(path, damage):
     store = FileArtifacts(path)

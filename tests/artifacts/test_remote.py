@@ -246,6 +246,17 @@ def test_a_protocol_nobody_knows_is_said():
         RemoteArtifacts("nowhere://bucket/walks")
 
 
+def test_a_place_that_cannot_be_reached_at_once_is_said_and_tells_no_secret(monkeypatch):
+    def refused(url, **options):
+        raise ConnectionRefusedError(111, "Connection refused", url)
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", refused)
+    with pytest.raises(ArtifactError, match="'ftp' cannot be used: Connection refused") as caught:
+        RemoteArtifacts("ftp://ops:s3cr3t@walks.example/w?sig=s3cr3t")
+    assert caught.value.code == "store_unavailable"
+    assert "s3cr3t" not in f"{caught.value} {caught.value.where}"
+
+
 def test_without_fsspec_the_line_that_installs_it_is_said(monkeypatch):
     importing = builtins.__import__
 

@@ -40,6 +40,18 @@ box = rb.Toolbox([rb.runbook_as_tool(
     rules={{"name": "age", "version": "v1"}})])
 """
 
+OWN_WORDS = """
+def procedure(tools):
+    def load(scope):
+        scope.set("verdicts", [{"host": "a", "verdict": "calm"}])
+    return rb.flow_chart("ages", load, id="load").build()
+
+box = rb.Toolbox([rb.runbook_as_tool(
+    name="ages", description="How old.", procedure=procedure, result_kind="verdict/age",
+    rules={"name": "age", "version": "v1"},
+    verdicts=rb.Verdicts(decider="nobody", rank=("page", "calm")))])
+"""
+
 
 # --- list --------------------------------------------------------------------------------------
 
@@ -159,16 +171,58 @@ def test_wrong_usage_is_one_line_and_runs_nothing(call, monkeypatch, arguments, 
 def test_a_verdict_that_must_not_be_there_is_status_1(call):
     status, _, err = call(*BOOK, "--fail-on", "watch", "--fail-on", "remove")
     assert (status, err) == (1, "runbook-nb: 5 of 117 rows: watch\n")
-    assert call(*BOOK, "--fail-on", "remove")[0] == 0
+    assert call(*BOOK, "--fail-on", "remove", "--fail-on", "declined")[0] == 0
 
 
-def test_a_run_that_fails_shows_how_far_it_came(call, own):
+def test_a_verdict_that_no_rule_gives_is_never_taken_for_one_that_was_not_met(call):
+    status, _, err = call(*BOOK, "--fail-on", "remvoe")
+    assert status == 1
+    assert (
+        err == "runbook-nb: no row can be 'remvoe' by what this runbook declares; did you mean "
+        "'remove'?\n"
+    )
+
+
+def test_words_that_a_ranking_declares_may_be_asked_for(call, own):
+    own(OWN_WORDS)
+    assert call("run", "mine:box", "--fail-on", "page")[0] == 0
+    assert call("run", "mine:box", "--fail-on", "calm")[0] == 1
+    status, _, err = call("run", "mine:box", "--fail-on", "paeg")
+    assert (status, err.count("did you mean 'page'?")) == (1, 1)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_run_that_fails_shows_how_far_it_came_beside_the_answer_there_is_not(call, own, form):
     own(RUNBOOK.format(body="raise OSError('no such share')"))
+    status, out, err = call("run", "mine:box", "--to", form)
+    assert (status, out) == (3, "")
+    assert err.startswith("Run ages failed at load")
+    assert err.endswith("runbook-nb: OSError: no such share\n")
+    assert "Traceback" not in err
+
+
+def test_arguments_refused_within_a_run_are_a_run_that_failed(call, own):
+    own(
+        "@rb.tool\ndef inner(n: int) -> list:\n    'Inner.'\n    return []\n\n"
+        + RUNBOOK.format(body="return scope.tools.call('inner', dict(n='x'))")
+        .replace("def load", "async def load")
+        .replace("return scope.tools", "return await tools")
+        .replace("Toolbox([", "Toolbox([inner, ")
+    )
     status, out, err = call("run", "mine:box")
-    assert status == 3
-    assert out.startswith("Run ages failed at load")
-    assert "no such share" in err
-    assert "Traceback" not in out + err
+    assert (status, out) == (3, "")
+    assert err.startswith("Run ages failed at load")
+    assert "tool 'inner' cannot take these arguments: n: must be integer" in err
+
+
+def test_a_module_that_leaves_is_no_answer(call, own):
+    own("raise SystemExit(0)")
+    status, out, err = call("run", "mine:box")
+    assert (status, out) == (2, "")
+    assert "'mine' cannot be imported: SystemExit: 0" in err
+    own("def box():\n    raise SystemExit")
+    status, _, err = call("list", "certificates", "mine:box")
+    assert (status, err.count("made no toolbox: SystemExit")) == (3, 1)
 
 
 def test_nothing_found_is_status_3_and_said(call, own):
@@ -192,3 +246,17 @@ def test_a_tool_that_is_no_runbook_gives_its_value(call, own):
     )
     status, out, err = call("run", "mine:box", "--tool", "ages", "--arg", "days=9")
     assert (status, json.loads(out), err) == (0, {"days": 9}, "")
+
+
+def test_what_is_no_answer_cannot_be_written_or_judged(call, own, tmp_path):
+    own("@rb.tool\ndef ages(days: int = 7):\n    'Ages.'\n    return {'days': days}\n")
+    for more in (("--out", "a.json"), ("--fail-on", "old"), ("--to", "html")):
+        status, out, err = call("run", "mine:ages", "--tool", "ages", *more)
+        assert (status, out) == (3, "")
+        assert f"'ages' gave no answer of a runbook, so {more[0]} has nothing to go by" in err
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_where_there_is_no_runbook_that_is_listed(call, own):
+    own("@rb.tool\ndef ages(days: int = 7):\n    'Ages.'\n    return {'days': days}\n")
+    assert call("list", "mine:ages") == (0, "mine:ages holds no runbook; its tools: ages\n", "")

@@ -622,3 +622,10 @@ def test_a_name_that_meets_no_list_hides_nothing_elsewhere():
         .run_sync(redact=policy)
     )
     assert run.state == {"conn": {"pin": "[REDACTED]"}, "pin": "y2"}
+
+
+def test_a_policy_that_hid_nothing_hides_what_it_came_to_know_everywhere():
+    knowing = Redactor(None).knowing({"t0p-s3cret"})
+    assert knowing.text("a t0p-s3cret") == "a [REDACTED]"
+    assert knowing.scrub({"k": ["a t0p-s3cret"]}) == {"k": ["a [REDACTED]"]}
+    assert not Redactor(None).knowing(()).active

@@ -86,6 +86,16 @@ def test_whatever_a_name_is_it_reads_back_and_runs_nothing(names):
         assert not cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
 
 
+@pytest.mark.parametrize(
+    "before", ["\ufeff", "\xa0", "\x0b", "\x00", "\u200b", " \u3000", "\u2060"]
+)
+def test_what_shows_nothing_hides_no_formula(before):
+    sheet = sheet_of(judged([{"host": f"{before}=1+1", "days": 9}]))
+    assert (read(sheet)[1][0], sheet.guarded) == (f"'{before}=1+1", 1)
+    plain = sheet_of(judged([{"host": f"{before}a=1", "days": 9}]))
+    assert (read(plain)[1][0], plain.guarded) == (f"{before}a=1", 0)
+
+
 def test_a_capped_copy_says_how_many_rows_it_lacks():
     live = judged([{"host": f"h{n}", "days": n} for n in range(60)])
     assert (sheet_of(live).rows, sheet_of(live).total) == (60, 60)

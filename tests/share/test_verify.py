@@ -160,6 +160,15 @@ def test_a_notebook_that_was_made_safe_to_hand_on_has_no_contradicted_claim(name
         assert checked["form.metadata"].status == "confirmed"
 
 
+def test_names_that_were_hidden_later_cannot_be_checked(tmp_path):
+    shared = tmp_path / "shared.ipynb"
+    file = saved(tmp_path / "saved.ipynb", bundled("short way"))
+    rb.share_notebook(file, shared, redact={"keys": ("host",)})
+    checked = one(shared)
+    assert [claim.sentence for claim in checked.contradicted] == []
+    assert checked["subject.name"].because.startswith("no row names it")
+
+
 # --- what is carried ---------------------------------------------------------------------------
 
 

@@ -1,9 +1,11 @@
 """A form: filled, run in a thread of its own, stopped, failing, shown with and without a kernel."""
 
+import html
 import json
 import threading
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from untrusted import HINTS, dropped, reading, sanitized
 
 import runbook_nb as rb
@@ -470,6 +472,43 @@ def test_what_a_policy_hides_is_in_no_progress_and_no_fault():
     assert [step["name"] for step in form.progress["steps"]] == ["load [REDACTED]", "[REDACTED]"]
     said = form.answer({"ask": "literal-s3cret", "id": 1, "about": {}})
     assert "s3cret" not in str([said, form.get_state()])
+
+
+class Page:
+    """What shows itself as a page of its own."""
+
+    def __init__(self, token):
+        self.token = token
+
+    def _repr_html_(self):
+        return f"<p>{html.escape(self.token)}</p>"
+
+    def __repr__(self):
+        return f"Page({self.token!r})"
+
+
+@pytest.mark.parametrize("shell", [None, InteractiveShell])
+@pytest.mark.parametrize("give", [dict, lambda token: [token], Page])
+def test_a_plain_answer_does_not_show_the_secret_below_the_form(give, shell, monkeypatch):
+    monkeypatch.setattr("IPython.get_ipython", shell or (lambda: None))
+    schema = {"type": "object", "properties": {"token": INPUTS["token"]}}
+    made = rb.define_tool(
+        name="login", execute=lambda args: give(token=args["token"]), input_schema=schema
+    )
+    form = ran(RunForm(rb.Toolbox([made]), "login").set(token='hunter<"22'))
+    assert form.status == "finished"
+    (output,) = form.box.children[1].outputs
+    shown = html.unescape(json.dumps(output["data"])).replace("\\", "")
+    assert "hunter" not in shown
+    assert "[REDACTED]" in shown
+
+
+def test_what_a_policy_hides_is_hidden_also_where_it_was_typed_in_another_field():
+    box = make_box(inputs={"cluster": {"type": "string"}}, redact=rb.Redact(values=("hunter-22",)))
+    form = RunForm(box, "backup_triage").set(cluster="at hunter-22")
+    data, _ = form._repr_mimebundle_()
+    assert "hunter-22" not in data[HTML] + data[TEXT]
+    assert "at [REDACTED]" in data[TEXT]
 
 
 def test_a_secret_can_be_a_number():
