@@ -7,8 +7,10 @@ and running it needs nobody's data.
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +39,10 @@ READING: Final = (
 EXPLAINING: Final = (
     "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
 )
+
+#: How the form of a notebook that this package wrote begins, of whatever version.
+_WRITTEN: Final = NOTEBOOK_FORMAT.rpartition("/")[0] + "/"
+_GENERATORS: Final = re.compile(r"runbook_nb [\w.+!-]{1,60}")
 
 
 def write_notebook(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
@@ -116,6 +122,43 @@ def reading_source(name: str) -> str:
     envelope
     """
     return f"import runbook_nb as rb\n\nenvelope = rb.Envelope.from_notebook({name!r})\nenvelope"
+
+
+_READS: Final = re.compile(re.escape(reading_source("")).replace("''", r"(['\"].*['\"])"))
+
+
+def name_read(source: str) -> str | None:
+    """Give the name of the file that a cell reads its answer out of; None if it is no such cell.
+
+    Examples
+    --------
+    >>> name_read(reading_source("answer.ipynb")), name_read("envelope")
+    ('answer.ipynb', None)
+    """
+    found = _READS.fullmatch(source)
+    try:
+        name = None if found is None else ast.literal_eval(found[1])
+    except (ValueError, SyntaxError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def generator_of(document: Any) -> str | None:
+    """Give what wrote a notebook, by its own word; None where that was not this package.
+
+    Examples
+    --------
+    >>> about = {"format": NOTEBOOK_FORMAT, "generator": "runbook_nb 0.1.0"}
+    >>> generator_of({"metadata": {"runbook_nb": about}}), generator_of({"metadata": {}})
+    ('runbook_nb 0.1.0', None)
+    """
+    metadata = document.get("metadata") if isinstance(document, Mapping) else None
+    about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
+    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(_WRITTEN):
+        return None
+    generator = about.get("generator")
+    known = isinstance(generator, str) and _GENERATORS.fullmatch(generator)
+    return generator if known else GENERATOR
 
 
 def _provenance(envelope: Envelope, generator: str) -> Section:

@@ -368,7 +368,7 @@ class Scrub:
             ref: made
             for ref, one in entry.get("filed", {}).items()
             if ref in read.filed
-            and (made := self._filed(one, f"what {place} carries as filed")) is not None
+            and (made := self._filed(one, f"{filed_name(one)} filed in {place}")) is not None
         }
         if payload is None:
             return None
@@ -385,12 +385,12 @@ class Scrub:
 
     def _filed(self, written: Mapping[str, Any], place: str) -> dict[str, Any] | None:
         ticket = dict(written["ticket"])
-        times = sum(ticket.pop(name, None) is not None for name in _TIMING)
+        told = any([ticket.pop(name, None) is not None for name in _TIMING])
         data: str = written["data"]
         made = self._unpacked(data, place) if written.get("packed") else self._json(data, place)
         if self.only_learns:
             return dict(written)
-        self.findings.add("removed", "when and by which call it was filed", place, times)
+        self.findings.add("removed", "moment and call of filing", place, int(told))
         if made is None:
             return None
         if not written.get("packed") and self._shows_short(made):
