@@ -260,3 +260,17 @@ def test_what_is_no_answer_cannot_be_written_or_judged(call, own, tmp_path):
 def test_where_there_is_no_runbook_that_is_listed(call, own):
     own("@rb.tool\ndef ages(days: int = 7):\n    'Ages.'\n    return {'days': days}\n")
     assert call("list", "mine:ages") == (0, "mine:ages holds no runbook; its tools: ages\n", "")
+
+
+def test_an_argument_that_is_given_twice_is_not_guessed(call):
+    status, out, err = call(*BOOK, "--arg", "as_of=2020-01-01")
+    assert (status, out) == (2, "")
+    assert "'as_of' is given twice" in err
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_asked_for(call, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, out, err = call(*BOOK, "--out", "file/answer.json")
+    assert status == 3
+    assert out.startswith("Envelope")
+    assert "'file/answer.json' cannot be written: " in err
