@@ -12,7 +12,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import thaw
-from runbook_nb._json import WireReport, to_wire
+from runbook_nb._json import WireReport, canonical, to_wire
 from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError, RunbookError
 from runbook_nb.record.counts import FanOutCounts
@@ -93,9 +93,10 @@ def scrubbed_texts(value: Any, redactor: Redactor) -> Any:
 def hidden_by_name(
     written: Mapping[str, Any], named: Callable[[str], bool]
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Hide in a written dossier the compared values of keys that are named, and nothing else.
+    """Hide in a written dossier what is named and stands in it under no name, and nothing else.
 
-    Compared values stand in it by their place in the rules and under no name.
+    Compared values stand in it by their place in the rules, and a subject by what a chart calls
+    the column that names it.
 
     Returns
     -------
@@ -106,8 +107,12 @@ def hidden_by_name(
     keys: list[set[str]] = [set() for _ in sources]
     gone: list[Any] = []
     subjects = []
+    hides_name = _hides_name(written, named)
     for entry in written["subjects"]:
         shown = entry
+        if entry.get("subject") not in (None, PLACEHOLDER) and hides_name(entry):
+            gone.append(entry["subject"])
+            shown = {**entry, "subject": PLACEHOLDER}
         if "decision" in entry:
             said = entry["decision"]
             number, values = said["rules"], list(said["values"])
@@ -118,7 +123,7 @@ def hidden_by_name(
                     gone.append(values[place])
                     keys[number].add(key)
                     values[place] = PLACEHOLDER
-            shown = {**entry, "decision": {**said, "values": values}}
+            shown = {**shown, "decision": {**said, "values": values}}
         subjects.append(shown)
     if not gone:
         return dict(written), []
@@ -127,6 +132,34 @@ def hidden_by_name(
         for entry, met in zip(written["rule_sets"], keys, strict=True)
     ]
     return {**written, "rule_sets": told, "subjects": subjects}, gone
+
+
+def _hides_name(
+    written: Mapping[str, Any], named: Callable[[str], bool]
+) -> Callable[[Mapping[str, Any]], bool]:
+    """Tell the subjects whose name comes from a column that is named.
+
+    The chart says which column that is; where it does not, a row that shows the same value under
+    such a name does.
+    """
+    columns = {
+        node["key"]: str(node.get("detail", {}).get("subject") or "")
+        for node in (written.get("structure") or {}).get("nodes", ())
+    }
+    hidden = {
+        canonical(value)
+        for row in written.get("rows") or ()
+        for key, value in row.items()
+        if named(key)
+    }
+
+    def hides(entry: Mapping[str, Any]) -> bool:
+        column = columns.get(entry["stage"], "")
+        return any(map(named, {column, *column.split(".")} - {""})) or (
+            canonical(entry["subject"]) in hidden
+        )
+
+    return hides
 
 
 def _conditions(rules: RuleSet, codes: Sequence[int], values: Sequence[Any]) -> list[str]:

@@ -342,7 +342,7 @@ class Scrub:
                 for value in gone:
                     self.learning.tell(value)
             elif gone:
-                what = "compared value of a key that names a secret"
+                what = "value or subject that a secret's name means"
                 self.findings.add("replaced", what, place, len(gone))
                 short = (text for value in gone for text in told(value))
                 self.short.update(text for text in short if len(text) < MIN_SECRET)

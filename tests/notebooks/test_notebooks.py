@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from runbook_nb import Envelope
+from runbook_nb import Envelope, verify_file
 from runbook_nb.render.embed import MARK, read_embedded
 from runbook_nb.render.layouts import ENGINES
 from runbook_nb.share.document import canonical, written
@@ -187,6 +187,8 @@ STORIES = (
     "12_late_flights",
     "13_my_environment",
     "14_patch_deadlines",
+    "15_hand_to_an_agent",
+    "90_share",
 )
 story = pytest.mark.parametrize("name", STORIES)
 
@@ -253,7 +255,9 @@ def test_without_a_kernel_a_form_shows_its_fields_and_its_answer():
 
 
 def test_the_first_line_at_night_counts_what_could_not_be_judged():
-    (card,) = cards("10_on_call", "RunForm")
+    (form,) = cards("10_on_call", "RunForm")
+    assert "1 field, 1 problem" in form
+    (card,) = cards("10_on_call", "Envelope")
     for said in ("eu-1", "1 critical", "1 declined", "mon-2: backup-1, backup-2"):
         assert said in card, card
 
@@ -261,6 +265,13 @@ def test_the_first_line_at_night_counts_what_could_not_be_judged():
 def test_the_answer_of_the_night_is_read_back_out_of_its_notebook():
     answer = Envelope.from_notebook(FOLDER / "10_on_call.ipynb", which=0)
     assert answer.verdicts.counts() == {"critical": 1, "warning": 2, "declined": 1, "ok": 7}
+
+
+def test_the_answer_that_was_handed_on_is_confirmed_in_the_notebook_that_tells_of_it():
+    path = FOLDER / "90_share.ipynb"
+    found = verify_file(path)
+    assert found
+    assert all(one.ok for one in found), [c.sentence for one in found for c in one.contradicted]
 
 
 def test_a_question_below_all_data_is_declined_and_named():

@@ -436,7 +436,21 @@ def test_a_compared_value_that_stands_under_no_name_is_hidden_by_that_of_its_rul
     (subject,) = copy.dossier.to_dict()["subjects"]
     assert subject["decision"]["values"] == ["[REDACTED]", "[REDACTED]"]
     assert copy.dossier.to_dict()["rule_sets"][0]["hidden"] == ["db.token", "pin"]
-    assert "compared value of a key that names a secret" in str(shared)
+    assert "value or subject that a secret's name means" in str(shared)
+
+
+@pytest.mark.parametrize("columns", [["host"], ["days"]])
+def test_a_short_subject_goes_with_the_name_of_its_column(share, tmp_path, columns):
+    rules = rb.RuleSet("r", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], "fresh")
+    rows = [{"host": "db-1", "days": 9}, {"host": "db-2", "days": 1}]
+    envelope = rb.triage(rows, rules, subject="host", source="two rows", columns=columns)
+    envelope.to_notebook(tmp_path / "a.ipynb")
+    shared = rb.share_notebook(tmp_path / "a.ipynb", redact={"keys": ["host"]})
+    copy = rb.Envelope.from_notebook(shared.written)
+    assert "db-1" not in copy.to_json(dossier=True) + shared.written.read_text()
+    subjects = copy.dossier.to_dict()["subjects"]
+    assert [one["subject"] for one in subjects] == ["[REDACTED]", "[REDACTED]"]
+    assert not any(one.counts["contradicted"] for one in rb.verify_file(shared.written))
 
 
 def test_evidence_that_cannot_be_read_goes(share):
