@@ -24,7 +24,7 @@ from runbook_nb.settings import settings
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.report import GENERATOR, provenance
-from runbook_nb.share.travelling import NAME, NOTEBOOK_FORMAT, travelling_form
+from runbook_nb.share.travelling import EXPLAINED, NAME, NOTEBOOK_FORMAT, travelling_form
 
 
 def write_notebook(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
@@ -82,7 +82,7 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
     yield _markdown(
         "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
     )
-    yield _code("envelope.why(row=0)", why, 2)
+    yield _code(EXPLAINED, why, 2)
 
 
 def _provenance(envelope: Envelope) -> Section:

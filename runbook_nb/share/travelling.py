@@ -29,7 +29,11 @@ from runbook_nb.share.exported import redactor_of
 NAME: Final = "runbook_nb"
 
 #: Names the form of what stands there; 1 carried no answer.
-NOTEBOOK_FORMAT: Final = "runbook_nb/notebook/2"
+WRITTEN: Final = "runbook_nb/notebook/"
+NOTEBOOK_FORMAT: Final = f"{WRITTEN}2"
+
+#: The cell of a notebook written for an answer that explains its first row.
+EXPLAINED: Final = "envelope.why(row=0)"
 
 #: Bytes of one filed thing (a walk, a recording) that a notebook carries at most.
 MAX_FILED: Final = 5_000_000
