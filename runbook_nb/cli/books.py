@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from runbook_nb._arguments import misspelt_names
 from runbook_nb.cli.files import AS_JSON, DEBUG, Form, say_written, shown, write_answer
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, USAGE, one_line, say_error
 from runbook_nb.errors import DefinitionError, ToolRefused
@@ -41,29 +42,24 @@ def list_books(
     What cannot be opened is listed with the reason, and the exit status is 3.
     """
     from runbook_nb._display import through
-    from runbook_nb._text import listed
-    from runbook_nb.cli.finding import find_book, installed_books, open_book, runbooks_in
+    from runbook_nb.cli.finding import callable_in, find_book, installed_books, open_book
 
     try:
         books = [find_book(name) for name in names] if names else installed_books()
     except DefinitionError as error:
         raise typer.BadParameter(one_line(error), param_hint="NAME") from None
     found: list[tuple[Book, list[Tool], str | None]] = []
-    without = []
     for book in books:
         try:
-            box = open_book(book)
-            found.append((book, list(runbooks_in(box)), None))
-            if not found[-1][1]:
-                tools = listed([tool.name for tool in box]) if len(box) else "none"
-                without.append(f"{book.name} holds no runbook; its tools: {tools}")
+            tools = callable_in(open_book(book))
+            found.append((book, tools, None if tools else "it holds no tool"))
         except Exception as error:  # one that is broken hides none of the others
             found.append((book, [], one_line(error)))
     if as_json:
         told = {"format": LIST_FORMAT, "runbooks": [_told(*one) for one in found]}
         print(json.dumps(told, ensure_ascii=False, indent=1))
     elif names:
-        cards = [str(tool) for _, tools, _ in found for tool in tools] + without
+        cards = [str(tool) for _, tools, _ in found for tool in tools]
         print("\n\n".join(cards)) if cards else None
     else:
         print(through("text", _listing(found)))
@@ -197,6 +193,11 @@ def _arguments(tool: Tool, written: list[str] | tuple[()], file: str | None) -> 
         except DefinitionError as error:
             raise typer.BadParameter(one_line(error), param_hint="--arg") from None
         given[name] = read_value(tool, name, text)
+    # A schema may let any name stand; who writes one by hand meant the one beside it.
+    for name, near in misspelt_names(tool.input_schema, given).items():
+        raise typer.BadParameter(
+            f"{tool.name!r} declares no input {name!r}; did you mean {near!r}?", param_hint="--arg"
+        )
     return given
 
 

@@ -170,19 +170,35 @@ def _imported(book: Book) -> Any:
     return value
 
 
-def _toolbox(value: Any, book: Book) -> Toolbox:
+def _toolbox(given: Any, book: Book) -> Toolbox:
+    value = given
     if not isinstance(value, (Toolbox, Tool)) and callable(value):
         value = _made(value, book)
     if isinstance(value, Toolbox):
         return value
     if isinstance(value, Tool):
-        return Toolbox([value])
+        return _alone(value, book)
+    said = "is" if value is given else "gave"
     raise DefinitionError(
-        f"{book.place!r} is {type(value).__name__}",
+        f"{book.place!r} {said} {type(value).__name__}",
         where=book.name,
         code="no_toolbox",
-        fix="name a Toolbox, a function without arguments that makes one, or a runbook",
+        fix="name a Toolbox, a function without arguments that makes one, or a tool; "
+        "@rb.tool above a function makes it one",
     )
+
+
+def _alone(tool: Tool, book: Book) -> Toolbox:
+    try:
+        return Toolbox([tool])
+    except DefinitionError as error:
+        raise DefinitionError(
+            f"{book.place!r} cannot be called alone: {error.message}",
+            where=book.name,
+            code=error.code,
+            fix="name the toolbox that holds it with what it is composed of",
+            problems=error.problems,
+        ) from None
 
 
 def _made(make: Any, book: Book) -> Any:
@@ -208,8 +224,13 @@ def runbooks_in(box: Toolbox) -> Iterator[Tool]:
     return (tool for tool in box if "runbook" in tool.carried)
 
 
+def callable_in(box: Toolbox) -> list[Tool]:
+    """Give what is meant by a toolbox: its runbooks, or all of its tools where it has none."""
+    return list(runbooks_in(box)) or list(box)
+
+
 def runbook_of(box: Toolbox, name: str | None, book: Book) -> Tool:
-    """Choose the runbook of a toolbox.
+    """Choose the runbook of a toolbox; where there is none, the only tool.
 
     Parameters
     ----------
@@ -234,16 +255,15 @@ def runbook_of(box: Toolbox, name: str | None, book: Book) -> Tool:
             code="unknown_tool",
             fix=did_you_mean(name, known) or f"it has {listed(known) if known else 'none'}",
         )
-    found = list(runbooks_in(box))
+    found = callable_in(box)
     if len(found) == 1:
         return found[0]
-    if not found:
-        raise DefinitionError(
-            f"{book.name!r} holds no runbook", where=book.name, code="unknown_tool"
-        )
+    kind = "runbooks" if "runbook" in (found[0].carried if found else ()) else "tools"
     raise DefinitionError(
-        f"{book.name!r} holds {len(found)} runbooks",
+        f"{book.name!r} holds {len(found) or 'no'} {kind}",
         where=book.name,
-        code="several_runbooks",
-        fix=f"say which: --tool {found[0].name}; it has {listed([tool.name for tool in found])}",
+        code="several_runbooks" if found else "unknown_tool",
+        fix=f"say which: --tool {found[0].name}; it has {listed([tool.name for tool in found])}"
+        if found
+        else None,
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -257,6 +258,36 @@ def test_what_is_no_answer_cannot_be_written_or_judged(call, own, tmp_path):
     assert not (tmp_path / "a.json").exists()
 
 
-def test_where_there_is_no_runbook_that_is_listed(call, own):
+def test_where_there_is_no_runbook_its_tools_are_what_is_meant(call, own):
     own("@rb.tool\ndef ages(days: int = 7):\n    'Ages.'\n    return {'days': days}\n")
-    assert call("list", "mine:ages") == (0, "mine:ages holds no runbook; its tools: ages\n", "")
+    assert call("list", "mine:ages") == (
+        0,
+        "Tool ages · Ages.\nArguments (1)\n  days  integer\n",
+        "",
+    )
+    assert json.loads(call("run", "mine:ages", "--arg", "days=9")[1]) == {"days": 9}
+
+
+def test_an_input_that_is_nearly_declared_is_refused_also_where_any_may_be_given(call, own):
+    own(
+        "def procedure(tools):\n"
+        "    return rb.flow_chart('ages', lambda scope: None, id='load').build()\n\n"
+        "schema = {'type': 'object', 'properties': {'prefix': {'type': 'string'}}}\n"
+        "box = rb.Toolbox([rb.runbook_as_tool(name='ages', description='How old.',\n"
+        "    procedure=procedure, result_kind='verdict/age', input_schema=schema,\n"
+        "    rules={'name': 'age', 'version': 'v1'})])\n"
+    )
+    status, out, err = call("run", "mine:box", "--arg", "prefx=web")
+    assert (status, out) == (2, "")
+    assert "'ages' declares no input 'prefx'; did you mean 'prefix'?" in err
+    assert call("run", "mine:box", "--arg", "region=eu")[0] == 0
+
+
+def test_the_file_of_the_page_runs_as_the_page_shows(call):
+    page = (Path(__file__).parents[2] / "docs/howto/use-the-command-line.md").read_text()
+    (source,) = re.findall(r"```\{code-block\} python\n:caption: hosts.py\n\n(.*?)```", page, re.S)
+    (command, shown) = re.search(r"\$ runbook-nb (run hosts:.*?)\n(.*?)```", page, re.S).groups()
+    Path("hosts.py").write_text(source)
+    status, out, err = call(*command.split())
+    sys.modules.pop("hosts", None)
+    assert (status, out + err) == (1, shown)

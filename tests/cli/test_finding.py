@@ -34,6 +34,15 @@ def fails():
 def refuses():
     raise rb.errors.DefinitionError("the share is not mounted")
 
+def answers():
+    return {"rows": 4}
+
+triage = rb.runbook_as_tool(
+    name="triage", description="How old.", result_kind="verdict/age", composed_of=["ages"],
+    procedure=lambda tools: rb.flow_chart("ages", lambda scope: None, id="load").build(),
+    rules={"name": "age", "version": "v1"},
+)
+
 number = 7
 """
 
@@ -112,6 +121,8 @@ def test_a_toolbox_is_made_of_what_stands_in_a_module(folder, place):
         ("own_books:fails", LoadError, "no_toolbox", "OSError: no such share"),
         ("own_books:refuses", DefinitionError, "bad_definition", "the share is not mounted"),
         ("own_books:number", DefinitionError, "no_toolbox", "is int; name a Toolbox"),
+        ("own_books:answers", DefinitionError, "no_toolbox", "gave dict; name a Toolbox"),
+        ("own_books:triage", DefinitionError, None, "cannot be called alone"),
         ("own_books:", DefinitionError, "unknown_runbook", "write it as package.module:name"),
         (":toolbox", DefinitionError, "unknown_runbook", "write it as package.module:name"),
         ("own_books:a b", DefinitionError, "unknown_runbook", "write it as package.module:name"),
@@ -121,7 +132,7 @@ def test_a_toolbox_is_made_of_what_stands_in_a_module(folder, place):
 def test_what_is_no_runbook_says_why(folder, place, kind, code, words):
     with pytest.raises(kind) as raised:
         open_book(find_book(place))
-    assert raised.value.code == code
+    assert code in (None, raised.value.code)
     assert words in str(raised.value)
 
 
@@ -134,11 +145,16 @@ def test_the_only_runbook_of_a_toolbox_needs_no_name():
         runbook_of(box, "root_certificate", book)
 
 
-def test_of_several_one_is_named_and_of_none_that_is_said(folder):
+def test_of_several_one_is_named_and_the_only_tool_needs_no_name(folder):
     book = find_book("own_books:toolbox")
-    with pytest.raises(DefinitionError, match="holds no runbook"):
-        runbook_of(open_book(book), None, book)
-    both = rb.Toolbox([*open_book(find_book("certificates")), *open_book(find_book("incidents"))])
+    assert runbook_of(open_book(book), None, book).name == "ages"
+    with pytest.raises(DefinitionError, match="holds no tools"):
+        runbook_of(rb.Toolbox([]), None, book)
+    certificates = list(open_book(find_book("certificates")))
+    both = rb.Toolbox([*certificates, *open_book(find_book("incidents"))])
     with pytest.raises(DefinitionError, match="--tool root_certificates") as raised:
         runbook_of(both, None, book)
     assert raised.value.code == "several_runbooks"
+    loose = rb.Toolbox([*open_book(book), certificates[0]])
+    with pytest.raises(DefinitionError, match="holds 2 tools; say which: --tool ages"):
+        runbook_of(loose, None, book)
