@@ -349,6 +349,18 @@ def text_of(path: Path) -> str:
         ) from error
 
 
+def document_in(path: str | os.PathLike[str]) -> Any:
+    """Give what a notebook's file holds, as it is written there.
+
+    Raises
+    ------
+    LoadError
+        It cannot be read, or is no JSON.
+    """
+    path = Path(path)
+    return _parsed(path, text_of(path))
+
+
 def _parsed(path: Path, text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb._display import through
 from runbook_nb._files import write_whole
@@ -25,6 +25,18 @@ from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.report import GENERATOR, provenance
 from runbook_nb.share.travelling import EXPLAINED, NAME, NOTEBOOK_FORMAT, travelling_form
+
+#: What the text above an answer ends with.
+READING: Final = (
+    "This notebook holds an answer as it was given. Reading it needs no kernel: the outputs "
+    "below are what was shown. Running its cells reads the answer back out of this very file; "
+    "it calls none of the sources again."
+)
+
+#: The text above the explanation of a row.
+EXPLAINING: Final = (
+    "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
+)
 
 
 def write_notebook(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
@@ -60,15 +72,8 @@ def notebook_text(envelope: Envelope, name: str) -> str:
 
 def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
     card = exported_card(envelope)
-    head = through("markdown", replace(card, sections=(_provenance(envelope),), remarks=()))
-    yield _markdown(
-        f"{head}\n\n"
-        "This notebook holds an answer as it was given. Reading it needs no kernel: the outputs "
-        "below are what was shown. Running its cells reads the answer back out of this very file; "
-        "it calls none of the sources again."
-    )
-    source = f"import runbook_nb as rb\n\nenvelope = rb.Envelope.from_notebook({name!r})\nenvelope"
-    shown = _code(source, card, 1)
+    yield _markdown(head_text(envelope, card))
+    shown = _code(reading_source(name), card, 1)
     shown["outputs"][0]["metadata"] = _carried(envelope, card)
     yield shown
     if not envelope.verdicts:
@@ -79,16 +84,45 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
         if envelope.run is not None:
             raise
         return  # a copy may hold rows and not what decided them, or anything else
-    yield _markdown(
-        "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
-    )
+    yield _markdown(EXPLAINING)
     yield _code(EXPLAINED, why, 2)
 
 
-def _provenance(envelope: Envelope) -> Section:
+def head_text(envelope: Envelope, card: Card, generator: str = GENERATOR) -> str:
+    """Give the text above an answer: what it is, what it came from, and how to read on.
+
+    Parameters
+    ----------
+    envelope : Envelope
+        Live or a copy.
+    card : Card
+        Its own, as `exported_card` gives it.
+    generator : str
+        What wrote the file.
+    """
+    about = replace(card, sections=(_provenance(envelope, generator),), remarks=())
+    return f"{through('markdown', about)}\n\n{READING}"
+
+
+def reading_source(name: str) -> str:
+    """Give the code that reads an answer back out of a file of some name.
+
+    Examples
+    --------
+    >>> print(reading_source("answer.ipynb"))
+    import runbook_nb as rb
+    <BLANKLINE>
+    envelope = rb.Envelope.from_notebook('answer.ipynb')
+    envelope
+    """
+    return f"import runbook_nb as rb\n\nenvelope = rb.Envelope.from_notebook({name!r})\nenvelope"
+
+
+def _provenance(envelope: Envelope, generator: str) -> Section:
     hidden = redactor_of(envelope)
     items = tuple(
-        Fact(term=term, detail=Data(value=hidden.text(said))) for term, said in provenance(envelope)
+        Fact(term=term, detail=Data(value=hidden.text(said)))
+        for term, said in provenance(envelope, generator)
     )
     return Section(label="", parts=(Facts(label="", items=items, total=len(items)),))
 

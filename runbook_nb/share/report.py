@@ -75,7 +75,7 @@ def page_around(envelope: Envelope, card: Card, drawn: str) -> str:
     )
 
 
-def provenance(envelope: Envelope) -> list[tuple[str, str]]:
+def provenance(envelope: Envelope, generator: str = GENERATOR) -> list[tuple[str, str]]:
     """Say what an answer came from: rules, call, tickets, and what wrote the file."""
     result = envelope["result"]
     name, version = envelope.rules
@@ -86,7 +86,7 @@ def provenance(envelope: Envelope) -> list[tuple[str, str]]:
         ("Walk", _text(walk.get("ref"))),
         ("Whole walk", _text(walk.get("columns_ref"))),
         ("Recording", _text(walk.get("recording_ref"))),
-        ("Written by", GENERATOR),
+        ("Written by", generator),
     ]
     return [(term, said) for term, said in facts if said]
 

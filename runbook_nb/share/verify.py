@@ -20,7 +20,15 @@ from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.claims import Claims, Place
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verify import MALFORMED, Verification, claims_about
-from runbook_nb.share.hydrate import Found, envelope_of, explained_in, found_in, outputs_in
+from runbook_nb.share.celltexts import claim_cells
+from runbook_nb.share.hydrate import (
+    Found,
+    document_in,
+    envelope_of,
+    explained_in,
+    found_in,
+    outputs_in,
+)
 from runbook_nb.share.outputs import (
     FUNCTIONS,
     HTML,
@@ -85,7 +93,9 @@ def verify_file(
     answers = [list(forms) for _, forms in groupby(found, key=lambda one: (one.output, one.place))]
     made = [_verified(path, forms, more) for forms in answers]
     if path.suffix.lower() == ".ipynb" and made:
-        made[0] = _with_others(path, made[0], [forms[0] for forms in answers], more)
+        first = [forms[0] for forms in answers]
+        made[0] = _with_others(path, made[0], first, more)
+        made[0] = _with_texts(path, made[0], first, more)
     return tuple(made)
 
 
@@ -204,6 +214,20 @@ def _with_others(
     if others:
         told = counted(others, "other output")
         claims.unchecked("outputs", told, "they carry no answer", count=others)
+    return Verification(first.name, [*first.claims, *claims.made]) if claims.made else first
+
+
+def _with_texts(
+    path: Path, first: Verification, answers: Sequence[Found], more: Mapping[str, Any]
+) -> Verification:
+    """Add claims about the texts between the outputs."""
+    claims = Claims()
+    drawn = (Redrawn(Ground(envelope)) for envelope in _envelopes(path, answers, more))
+    try:
+        claim_cells(document_in(path), drawn, claims)
+    except MALFORMED as error:
+        told, said = "the texts can be drawn anew", f"{type(error).__name__}: {error}"
+        claims.settle("cells", told, False, "the form of answers", told=(said, None))
     return Verification(first.name, [*first.claims, *claims.made]) if claims.made else first
 
 
