@@ -19,10 +19,8 @@ from runbook_nb.share.exported import exported_card, exporting
 from runbook_nb.share.notebook import EXPLAINING, head_text
 from runbook_nb.share.outputs import CARRIED, Redrawn, joined
 from runbook_nb.share.report import GENERATOR
-from runbook_nb.share.travelling import NAME
+from runbook_nb.share.travelling import NAME, WRITTEN
 
-#: How the form of a notebook that this package wrote begins, of whatever version.
-_WRITTEN: Final = "runbook_nb/notebook/"
 _GENERATOR: Final = re.compile(r"runbook_nb [\w.+!-]{1,60}")
 #: Cells that hold text to be read.
 _READ: Final = ("markdown", "raw")
@@ -66,7 +64,7 @@ def _generator_of(document: Any) -> str | None:
     """Give what wrote a notebook, by its own word; None where that was not this package."""
     metadata = document.get("metadata") if isinstance(document, Mapping) else None
     about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
-    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(_WRITTEN):
+    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(WRITTEN):
         return None
     generator = about.get("generator")
     known = isinstance(generator, str) and _GENERATOR.fullmatch(generator)

@@ -21,7 +21,14 @@ from runbook_nb.errors import LoadError
 from runbook_nb.render.embed import MARK, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.payload import PAYLOAD_FORMAT
-from runbook_nb.share.travelling import NAME, FiledBeside, carries, read_travelling
+from runbook_nb.share.travelling import (
+    EXPLAINED,
+    NAME,
+    WRITTEN,
+    FiledBeside,
+    carries,
+    read_travelling,
+)
 
 #: Bytes of a file that is read at most.
 MAX_FILE: Final = 256 * 1024 * 1024
@@ -199,6 +206,21 @@ def outputs_in(path: str | os.PathLike[str]) -> Iterator[tuple[tuple[int, int], 
             data = output.get("data") if isinstance(output, Mapping) else None
             if isinstance(data, Mapping):
                 yield (number, position), data
+
+
+def explained_in(path: str | os.PathLike[str]) -> set[int]:
+    """Give the cells of a notebook that explain a row of the very answer it was written for."""
+    path = Path(path)
+    document = _parsed(path, text_of(path))
+    metadata, cells = document.get("metadata"), document.get("cells")
+    about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
+    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(WRITTEN):
+        return set()
+    return {
+        number
+        for number, cell in enumerate(cells if isinstance(cells, list) else ())
+        if isinstance(cell, Mapping) and _joined(cell.get("source")).strip() == EXPLAINED
+    }
 
 
 def _in_output(output: Mapping[str, Any], place: str, at: tuple[int, int]) -> Iterator[Found]:

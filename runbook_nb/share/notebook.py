@@ -24,7 +24,7 @@ from runbook_nb.settings import settings
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.report import GENERATOR, provenance
-from runbook_nb.share.travelling import NAME, NOTEBOOK_FORMAT, travelling_form
+from runbook_nb.share.travelling import EXPLAINED, NAME, NOTEBOOK_FORMAT, travelling_form
 
 #: What the text above an answer ends with.
 READING: Final = (
@@ -85,7 +85,7 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
             raise
         return  # a copy may hold rows and not what decided them, or anything else
     yield _markdown(EXPLAINING)
-    yield _code("envelope.why(row=0)", why, 2)
+    yield _code(EXPLAINED, why, 2)
 
 
 def head_text(envelope: Envelope, card: Card, generator: str = GENERATOR) -> str:

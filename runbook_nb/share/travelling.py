@@ -28,8 +28,13 @@ from runbook_nb.share.exported import redactor_of
 #: Under this name stands, in any metadata, what is ours.
 NAME: Final = "runbook_nb"
 
+#: How the form of a notebook that this package wrote begins, of whatever version.
+WRITTEN: Final = "runbook_nb/notebook/"
 #: Names the form of what stands there; 1 carried no answer.
-NOTEBOOK_FORMAT: Final = "runbook_nb/notebook/2"
+NOTEBOOK_FORMAT: Final = f"{WRITTEN}2"
+
+#: The cell of a notebook written for an answer that explains its first row.
+EXPLAINED: Final = "envelope.why(row=0)"
 
 #: Bytes of one filed thing (a walk, a recording) that a notebook carries at most.
 MAX_FILED: Final = 5_000_000

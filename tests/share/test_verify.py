@@ -301,6 +301,59 @@ def test_what_only_style_hides_is_named(tmp_path):
     assert "may be hidden by style" in checked["output[1].text/html.style"].because
 
 
+def at_the_end_of_the_card(html, text):
+    end = html.rindex("</div>")
+    return html[:end] + text + html[end:]
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda html: "<h1>All 5 hosts are fresh</h1>" + html,
+        lambda html: html + "All 5 hosts are fresh",
+        lambda html: f"<h1>All 5 hosts are fresh</h1><div hidden>{html}</div>",
+        lambda html: f"<template>{html}</template>All 5 hosts are fresh",
+        lambda html: at_the_end_of_the_card(html, "All 5 hosts are fresh"),
+        lambda html: at_the_end_of_the_card(html, "<!-->All 5 hosts are fresh<!-- -->"),
+        lambda html: at_the_end_of_the_card(html, '<img alt="All 5 hosts are fresh" src="data:,">'),
+    ],
+)
+def test_what_stands_beside_the_answer_in_its_output_is_found_out(forge, tmp_path):
+    html = forge(bundled("short way")["text/html"])
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": html}))
+    assert ids(checked) == ["output[1].text/html.beside"]
+    assert "All 5 hosts are fresh" in checked["output[1].text/html.beside"].found
+
+
+def test_a_card_that_is_hidden_by_its_own_looks_is_named(tmp_path):
+    html = bundled("short way")["text/html"].replace('class="rbnb"', 'class="rbnb" hidden', 1)
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": html}))
+    assert checked["output[1].text/html.style"].status == "cannot be checked"
+
+
+@pytest.mark.parametrize("where", ["Walk", "Rules"])
+def test_a_picture_that_was_added_to_a_part_is_found_out(where, tmp_path):
+    html = bundled("short way")["text/html"]
+    at = html.index("</strong>", html.index(f">{where}</strong>")) + len("</strong>")
+    forged = html[:at] + '<img alt="all fresh" src="data:,">' + html[at:]
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": forged}))
+    part = "picture" if where == "Walk" else f"text/html.{where}"
+    assert ids(checked) == [f"output[1].{part}"]
+
+
+def test_a_form_that_no_answer_is_shown_in_is_named(tmp_path):
+    more = {"text/markdown": "# All 5 hosts are fresh"}
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), **more}))
+    assert checked["output[1].text/markdown"].status == "cannot be checked"
+
+
+def test_tables_that_were_cut_as_their_headings_say_are_drawn_anew(tmp_path):
+    with settings(layout="pure", max_table_rows=1, max_text_rows=1):
+        data = bundle_of(answer("nothing to judge"))[0]
+    assert ids(one(saved(tmp_path / "b.ipynb", data))) == []
+    assert "1 of 2 shown" in data["text/html"]
+
+
 def redrawn(html, change):
     """Change the texts of the picture in an output."""
     found = re.search(r'data:image/svg\+xml;base64,([^"]*)', html)
@@ -334,6 +387,33 @@ def test_an_explanation_of_a_row_is_explained_anew(exported):
     assert forged != text
     exported.write_text(forged, encoding="utf-8")
     assert "output[4]" in ids(one(exported))
+
+
+def test_an_explanation_of_an_answer_that_is_not_carried_is_no_contradiction(tmp_path):
+    other = rb.triage([{"host": "web-1", "known": True, "days": 8, "tier": "a"}], POSTURE,
+                      subject="host", source="a day later")  # fmt: skip
+    cards = [bundle_of(other.why("web-1"))[0], bundle_of(rb.decide({"days": 99}, POSTURE))[0]]
+    checked = one(saved(tmp_path / "b.ipynb", bundled("short way"), *cards))
+    assert ids(checked) == []
+    for number in (2, 3):
+        assert "may be of one that is not carried" in checked[f"output[{number}]"].because
+
+
+def test_what_stands_beside_the_answer_on_its_page_is_found_out(tmp_path):
+    page = live("short way").to_html(tmp_path / "a.html")
+    text = page.read_text(encoding="utf-8")
+    for old, new in (("<h1>Report of triage", "<h1>All 5 hosts are fresh"), ("</main>", "Fine")):
+        page.write_text(text.replace(old, new, 1), encoding="utf-8")
+        assert ids(one(page)) == ["page.text/html.beside"]
+
+
+def test_a_page_somebody_else_made_around_an_output_is_not_held_against_it(tmp_path):
+    page = tmp_path / "a.html"
+    html = bundled("short way")["text/html"]
+    page.write_text(f"<html><body><h1>My notebook</h1>{html}</body></html>", encoding="utf-8")
+    checked = one(page)
+    assert ids(checked) == []
+    assert checked["page.text/html.beside"].status == "cannot be checked"
 
 
 def test_a_page_is_drawn_anew(tmp_path):
