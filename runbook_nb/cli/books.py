@@ -187,11 +187,17 @@ def _arguments(tool: Tool, written: list[str] | tuple[()], file: str | None) -> 
         if not isinstance(read, dict):
             raise typer.BadParameter("it holds no JSON object", param_hint="--args")
         given.update(read)
+    seen = set()
     for each in written:
         try:
             name, text = split_argument(each)
         except DefinitionError as error:
             raise typer.BadParameter(one_line(error), param_hint="--arg") from None
+        if name in seen:  # which of them was meant is not for us to say
+            raise typer.BadParameter(
+                f"{name!r} is given twice; several values are a list, as JSON", param_hint="--arg"
+            )
+        seen.add(name)
         given[name] = read_value(tool, name, text)
     # A schema may let any name stand; who writes one by hand meant the one beside it.
     for name, near in misspelt_names(tool.input_schema, given).items():

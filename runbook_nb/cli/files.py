@@ -15,6 +15,7 @@ import typer
 
 from runbook_nb._text import listed
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, say_error
+from runbook_nb.errors import RunbookError
 
 if TYPE_CHECKING:
     from runbook_nb import Envelope
@@ -110,8 +111,16 @@ def checked_outputs(paths: Iterable[Path]) -> list[Path]:
 
 def write_answer(envelope: Envelope, path: Path) -> Path:
     """Write an answer as what the name of the file says, making its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return _WRITERS[path.suffix.lower()](envelope, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _WRITERS[path.suffix.lower()](envelope, path)
+    except OSError as error:  # which may name a file of ours, and not the one that was asked for
+        raise RunbookError(
+            f"{os.fspath(path)!r} cannot be written: {error.strerror or error}",
+            code="cannot_write",
+            where=str(path),
+            fix="see that the folder is there, may be written to and has room",
+        ) from error
 
 
 def _write_json(envelope: Envelope, path: Path) -> Path:

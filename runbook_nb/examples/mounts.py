@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from runbook_nb._text import counted
 from runbook_nb.coverage import Item
-from runbook_nb.errors import LoadError
+from runbook_nb.errors import DefinitionError, LoadError
 from runbook_nb.examples.procedure import table_rows
 
 #: Seconds after which a file system counts as one that does not answer.
@@ -459,8 +459,21 @@ def note_history(
     -------
     int
         How many file systems were noted.
+
+    Raises
+    ------
+    DefinitionError
+        The moment has no zone, so that it may be taken for another.
+    LoadError
+        The file is there and holds something else; it is left as it is.
     """
+    if now.tzinfo is None:
+        raise DefinitionError(
+            f"{now.isoformat()} has no zone", where="now", fix="write datetime.now(UTC)"
+        )
     path, noted = Path(path), 0
+    if path.exists() and path.stat().st_size:
+        load_history(path)
     usages, _ = _asked(list_mounts() if mounts is None else mounts, ask, PATIENCE)
     with path.open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

@@ -141,17 +141,24 @@ def table_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str |
     Raises
     ------
     LoadError
-        The file cannot be read, or it has none of the columns.
+        The file cannot be read, has none of the columns or one of them twice, or a line of it has
+        too many cells.
     """
     path = Path(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            names = {name: name.strip().lower() for name in reader.fieldnames or ()}
-            rows = [
-                {names[name]: _cell(row[name]) for name in names if names[name] in columns}
-                for row in reader
-            ]
+            reader = csv.reader(file, strict=True)
+            names = [name.strip().lower() for name in next(reader, ())]
+            read = [name for name in names if name in columns]
+            twice = next((name for name in read if read.count(name) > 1), None)
+            if twice is not None:  # one of them would be lost, and nobody knows which holds
+                raise csv.Error(f"the column {twice!r} stands in it twice")
+            rows = []
+            for cells in filter(None, reader):
+                if any(map(_cell, cells[len(names) :])):  # they may stand under wrong names
+                    raise csv.Error(f"line {reader.line_num} has more cells than columns")
+                found = dict(zip(names, map(_cell, cells), strict=False))
+                rows.append({name: found.get(name) for name in read})
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         told = error.strerror if isinstance(error, OSError) else str(error)
         raise LoadError(
@@ -159,20 +166,18 @@ def table_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str |
             where=str(path),
             fix="give the path of a UTF-8 file of comma-separated values",
         ) from error
-    if names and not set(names.values()) & set(columns):
-        first = next(iter(names.values()))
+    if names and not read:
         raise LoadError(
             f"the table {path.name!r} has none of the columns {listed(columns)}",
             code="missing_column",
             where=str(path),
-            fix=did_you_mean(first, columns) or "name the columns in its first line",
+            fix=did_you_mean(names[0], columns) or "name the columns in its first line",
         )
     return rows
 
 
-def _cell(text: Any) -> str | None:
-    words = text.strip() if isinstance(text, str) else ""
-    return words or None
+def _cell(text: str) -> str | None:
+    return text.strip() or None
 
 
 def chosen_rows(

@@ -105,11 +105,11 @@ def spaced(before: Any, after: Any) -> bool:
 
     Examples
     --------
-    >>> spaced("rule", Data(value=2)), spaced(Data(value=2), ", taken")
-    (True, False)
+    >>> spaced("rule", Data(value=2)), spaced(Data(value=2), ", taken"), spaced("a", "!=")
+    (True, False, True)
     """
     ours_before = type(before) is str and before.endswith(_NO_SPACE_AFTER)
-    ours_after = type(after) is str and after.startswith(_NO_SPACE_BEFORE)
+    ours_after = type(after) is str and after.startswith(_NO_SPACE_BEFORE) and after[:2] != "!="
     return not (ours_before or ours_after)
 
 

@@ -38,6 +38,10 @@ BARS: Final = 30
 
 #: Of long tails, values beyond this many times the middle half lie in the last bar.
 _FENCE: Final = 12.0
+#: The largest number an axis is drawn to: its ends are still apart by a number.
+_FAR: Final = 1e300
+#: The least width of a bar, of which powers of ten can still be taken.
+_NEAR: Final = 1e-300
 
 
 def measure(value: Any, kind: str) -> float:
@@ -255,7 +259,8 @@ def nearest_rows(measures: Measures, limit: Limit, many: int = 3) -> tuple[Near,
     import numpy as np
 
     column = measures.column(limit.key, limit.kind)
-    away = column - measure(limit.value, limit.kind)
+    with np.errstate(invalid="ignore", over="ignore"):  # as far away as numbers go is far enough
+        away = column - measure(limit.value, limit.kind)
     # A value on the limit is on the side that `gte` and `lt` part, or that `gt` and `lte` do.
     on_upper = limit.op in ("gte", "lt", "between")
     with np.errstate(invalid="ignore"):
@@ -296,6 +301,8 @@ class Histogram(NamedTuple):
     unread : int
         How many rows have no such value.
     open_end : bool
+    beyond : int
+        How many values no axis reaches, infinite ones among them; they are in no bar.
     """
 
     key: str
@@ -305,6 +312,7 @@ class Histogram(NamedTuple):
     total: int
     unread: int
     open_end: bool
+    beyond: int = 0
 
 
 def histogram(measures: Measures, key: str, kind: str, marks: Sequence[float] = ()) -> Histogram:
@@ -323,10 +331,12 @@ def histogram(measures: Measures, key: str, kind: str, marks: Sequence[float] = 
     import numpy as np
 
     column = measures.column(key, kind)
-    values = column[np.isfinite(column)]
-    unread = len(measures) - len(values)
+    values = column[np.abs(column) <= _FAR]
+    marks = [mark for mark in marks if abs(mark) <= _FAR]
+    beyond = int((np.abs(column) > _FAR).sum())
+    unread = len(measures) - len(values) - beyond
     if not len(values):
-        return Histogram(key, kind, (), (), 0, unread, False)
+        return Histogram(key, kind, (), (), 0, unread, False, beyond)
     low, high = float(values.min()), float(values.max())
     lower, upper = (float(q) for q in np.percentile(values, (25, 75)))
     reach = max([upper + _FENCE * max(upper - lower, 1e-12), *marks])
@@ -335,18 +345,20 @@ def histogram(measures: Measures, key: str, kind: str, marks: Sequence[float] = 
     whole = bool((values == np.floor(values)).all()) and all(m.is_integer() for m in marks)
     width = _width(top - low, whole)
     first = math.floor(low / width) * width
+    if first > low:  # the quotient was too small to be told from nothing
+        first -= width
     bars = max(math.floor((top - first) / width) + 1, 1)
     places = np.minimum((values - first) // width, bars - 1).astype("i8")
     counts = np.bincount(places, minlength=bars).tolist()
     edges = tuple(first + width * n for n in range(bars + 1))
-    return Histogram(key, kind, edges, tuple(counts), len(values), unread, open_end)
+    return Histogram(key, kind, edges, tuple(counts), len(values), unread, open_end, beyond)
 
 
 def _width(span: float, whole: bool) -> float:
     """Give a round width of bars: 1, 2 or 5 times a power of ten."""
-    if span <= 0:
-        return 1.0
     least = span / BARS
+    if least < _NEAR:
+        return 1.0 if whole or span <= 0 else _NEAR
     if whole and least <= 1:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))

@@ -496,6 +496,8 @@ def _value_fate(value: Any, cell: Any) -> tuple[Any, str]:
     said = None if cell is MISSING else to_wire(cell)
     if name_key(shown) == name_key(said) or shown == said:
         return CONFIRMED, SHOWN
+    if said is None and shown == "":  # a column has one look for both
+        return UNCHECKED, "the rows show them in another form"
     told = shown is not None and said is not None
     if told and type(shown) is not type(said) and not _numbers(shown, said):
         return UNCHECKED, "the rows show them in another form"

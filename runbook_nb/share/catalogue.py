@@ -148,6 +148,7 @@ class Runs(Renderable):
                 where="envelope",
                 fix="give what the runbook answered; an absence or an error is none",
             )
+        session = None if session is None else _text(session, "session", "a session")
         read = _read(envelope)
         with self._database.transaction() as database:
             known = database.execute(
@@ -526,9 +527,14 @@ def _damaged(number: Any) -> ArtifactError:
 
 
 def _tool(tool: Any) -> str:
-    if not isinstance(tool, str):
-        raise DefinitionError(f"a runbook is named by a text, not {tool!r:.60}", where="tool")
-    return tool
+    return _text(tool, "tool", "a runbook")
+
+
+def _text(given: Any, where: str, what: str) -> str:
+    """Refuse what the file cannot hold as a text: anything else, or a lone surrogate."""
+    if not isinstance(given, str) or given != given.encode("utf-8", "replace").decode():
+        raise DefinitionError(f"{what} is named by a text, not {given!r:.60}", where=where)
+    return given
 
 
 def _conditions(tool: str | None, before: Any, keep: int | None, ids: Any) -> tuple[str, list[Any]]:

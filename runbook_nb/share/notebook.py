@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,13 @@ from runbook_nb.settings import settings
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.report import GENERATOR, provenance
-from runbook_nb.share.travelling import NAME, NOTEBOOK_FORMAT, travelling_form
+from runbook_nb.share.travelling import (
+    EXPLAINED,
+    NAME,
+    NOTEBOOK_FORMAT,
+    about_written,
+    travelling_form,
+)
 
 #: What the text above an answer ends with.
 READING: Final = (
@@ -40,8 +46,7 @@ EXPLAINING: Final = (
     "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
 )
 
-#: How the form of a notebook that this package wrote begins, of whatever version.
-_WRITTEN: Final = NOTEBOOK_FORMAT.rpartition("/")[0] + "/"
+#: What says that it wrote a notebook.
 _GENERATORS: Final = re.compile(r"runbook_nb [\w.+!-]{1,60}")
 
 
@@ -91,7 +96,7 @@ def _cells(envelope: Envelope, name: str) -> Iterator[dict[str, Any]]:
             raise
         return  # a copy may hold rows and not what decided them, or anything else
     yield _markdown(EXPLAINING)
-    yield _code("envelope.why(row=0)", why, 2)
+    yield _code(EXPLAINED, why, 2)
 
 
 def head_text(envelope: Envelope, card: Card, generator: str = GENERATOR) -> str:
@@ -152,9 +157,8 @@ def generator_of(document: Any) -> str | None:
     >>> generator_of({"metadata": {"runbook_nb": about}}), generator_of({"metadata": {}})
     ('runbook_nb 0.1.0', None)
     """
-    metadata = document.get("metadata") if isinstance(document, Mapping) else None
-    about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
-    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(_WRITTEN):
+    about = about_written(document)
+    if about is None:
         return None
     generator = about.get("generator")
     known = isinstance(generator, str) and _GENERATORS.fullmatch(generator)

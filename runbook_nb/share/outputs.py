@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import Card, Flow
@@ -28,8 +29,11 @@ from runbook_nb.runbook.retold import retold_flow
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.share.exported import EXPORTED_ROWS
-from runbook_nb.share.shown import Block, Picture, blocks_of, card_in, style_of
+from runbook_nb.share.report import page_around
+from runbook_nb.share.shown import Block, Picture, beside_blocks, blocks_of, card_in
 
+#: What a card has that stands on a page of its own.
+OWN_PAGE: Final = 'class="rbnb rbnb-page"'
 #: The block of a card that shows the walk.
 WALK: Final = "Walk"
 #: What an output and a page are drawn anew from.
@@ -41,6 +45,11 @@ PATH: Final = "the path that was taken is not carried"
 _NOTE: Final = re.compile(
     r"( · )?(no picture: .*|too wide for .*|drawn (by|without|with) .*|numbered edges .*)$"
 )
+
+#: How a heading says that not all is shown.
+_LIMITED: Final = re.compile(r"(\d[\d,]{0,8}) of [\d,]+ shown")
+#: What a page says of tickets, which a copy may not hold.
+_TICKETS: Final = re.compile(r"<dt>(?:Call|Walk|Whole walk|Recording)</dt> <dd>[\w-]+</dd>\n")
 
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
@@ -109,7 +118,9 @@ class Redrawn:
             with settings(max_text_rows=shown, max_table_rows=max(shown, listed)):
                 yield render_text(self.card())
 
-    def pages(self, rows: int, output: Output, *, picture: bool) -> Iterator[str]:
+    def pages(
+        self, rows: int, output: Output, *, picture: bool, told: Sequence[int] = ()
+    ) -> Iterator[str]:
         """Yield the HTML it may have been shown as, the likeliest first.
 
         Parameters
@@ -119,14 +130,17 @@ class Redrawn:
         output : Output
         picture : bool
             Whether it shows one.
+        told : sequence of int
+            How many lines of a table its headings say are shown.
         """
         most = EXPORTED_ROWS if output.export else 50
-        tried = (most, rows - 2, rows - 3, 50, EXPORTED_ROWS)
+        tried = (most, rows - 2, rows - 3, *told, 50, EXPORTED_ROWS)
         write = _exported if output.export else envelope_payload
         for many in dict.fromkeys(many for many in tried if many > 0):
             with settings(max_table_rows=many, layout="pure" if picture else "none"):
                 card = replace(self.card(), payload=partial(write, self.envelope))
-                yield render_html(card, export=output.export, page=output.page)
+                drawn = render_html(card, export=output.export, page=output.page)
+                yield page_around(self.envelope, card, drawn) if output.page else drawn
 
 
 def _exported(envelope: Envelope, most: int | None) -> dict[str, Any] | None:
@@ -180,6 +194,9 @@ def claim_output(redrawn: Redrawn, output: Output, claims: Claims) -> None:
         _html(redrawn, output, html, claims)
     if JSON_FORM in output.data:
         _json(redrawn, output, claims)
+    for form in sorted(output.data.keys() - {TEXT, HTML, JSON_FORM}):
+        told, reason = f"the output as {form}", "it is no form that an answer is shown in"
+        claims.unchecked(f"{output.name}.{form}", told, reason, (*output.place, form))
 
 
 def joined(text: Any) -> str:
@@ -229,7 +246,7 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     rows = max((len(block.rows) for block in blocks if block.label == "Verdicts"), default=0)
     best: tuple[int, list[tuple[str, Any, Any]], Sequence[Block], str] | None = None
     picture = any(block.pictures for block in blocks)
-    for drawn in redrawn.pages(rows, output, picture=picture):
+    for drawn in redrawn.pages(rows, output, picture=picture, told=_limits_told(blocks)):
         expected = blocks_of(card_in(drawn) or "")
         wrong = list(_differing(blocks, expected))
         if best is None or len(wrong) < best[0]:
@@ -239,6 +256,13 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     assert best is not None  # noqa: S101 - several are tried
     _, wrong, expected, drawn = best
     told = "the HTML says what the answer says"
+    beside, drawn_beside = (
+        beside_blocks(_TICKETS.sub("", html)),
+        beside_blocks(_TICKETS.sub("", drawn)),
+    )
+    own = not output.page or OWN_PAGE in card
+    if beside[0] != drawn_beside[0] and own:
+        wrong = [*wrong, ("beside", *_first_pair(beside[0], drawn_beside[0]))]
     if not wrong:
         claims.settle(name, told, True, CARRIED, place)
     for label, found, wanted in wrong:
@@ -246,8 +270,18 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
             claims.unchecked(f"{name}.{label}", told, FUNCTIONS, place)
             continue
         claims.settle(f"{name}.{label}", told, False, CARRIED, place, told=(found, wanted))
-    _looks(card, drawn, blocks, expected, name, place, claims)
+    if not own:
+        claims.unchecked(f"{name}.beside", "the page around it", "no answer says it", place)
+    around = beside[1] == drawn_beside[1] or not own
+    _looks(blocks, expected, name, place, claims, around=around)
     _walk(redrawn, output, blocks, expected, claims)
+
+
+def _limits_told(blocks: Sequence[Block]) -> list[int]:
+    """Give the numbers of lines that headings say are shown of more, in their order."""
+    texts = (text for block in blocks for row in block.rows for text in row)
+    found = (_LIMITED.match(text) for text in texts)
+    return list(dict.fromkeys(int(one[1].replace(",", "")) for one in found if one is not None))
 
 
 def _differing(found: Sequence[Block], expected: Sequence[Block]) -> Iterator[tuple[str, Any, Any]]:
@@ -257,6 +291,9 @@ def _differing(found: Sequence[Block], expected: Sequence[Block]) -> Iterator[tu
         yield "parts", [block.label for block in found], names
         return
     for block, want in zip(found, expected, strict=True):
+        if block.label != WALK and len(block.pictures) != len(want.pictures):
+            yield block.label, "a picture", None
+            continue
         if block.label == WALK or block.rows == want.rows:
             continue
         pair = next(
@@ -267,21 +304,24 @@ def _differing(found: Sequence[Block], expected: Sequence[Block]) -> Iterator[tu
         yield block.label, " ".join(pair[0]), " ".join(pair[1])
 
 
-def _looks(  # noqa: PLR0917 - what is there, and what should be
-    card: str,
-    drawn: str,
+def _first_pair(found: Sequence[str], wanted: Sequence[str]) -> tuple[Any, Any]:
+    """Give the first texts that differ; None stands for one that is not there."""
+    return next(pair for pair in zip_longest(found, wanted) if pair[0] != pair[1])
+
+
+def _looks(
     blocks: Sequence[Block],
     expected: Sequence[Block],
     name: str,
     place: Place,
     claims: Claims,
+    *,
+    around: bool,
 ) -> None:
     """Claim that nothing in it is hidden or set apart by its looks."""
     told = "it looks as this version draws it"
     pairs = list(zip(blocks, expected, strict=False))
-    alike = style_of(card) == style_of(drawn) and all(
-        one.html == other.html for one, other in pairs if one.label != WALK
-    )
+    alike = around and all(one.html == other.html for one, other in pairs if one.label != WALK)
     if alike:
         claims.settle(f"{name}.style", told, True, CARRIED, place)
     else:
@@ -354,6 +394,10 @@ def _picture(
     if not found:
         return
     told = found[0].alt or "the picture of the walk"
+    if len(found) > 1:
+        basis, several = "the walk, which has one picture", f"{len(found)} pictures"
+        claims.settle(id_, told, False, basis, place, told=(several, "1 picture"))
+        return
     if not wanted:
         claims.unchecked(id_, told, "no engine is here to draw it anew", place)
         return

@@ -25,6 +25,8 @@ from runbook_nb.share.exported import exported_card, exporting, redactor_of
 if TYPE_CHECKING:
     from jinja2 import Template
 
+    from runbook_nb._view import Card
+
 #: What says that it wrote a file.
 GENERATOR: Final = f"runbook_nb {__version__}"
 
@@ -50,11 +52,16 @@ def report_html(envelope: Envelope) -> str:
     >>> report_html(envelope).splitlines()[0]
     '<!doctype html>'
     """
-    from markupsafe import Markup
-
     with exporting():
         card = exported_card(envelope)
         drawn = render_html(card, export=True, page=True)
+    return page_around(envelope, card, drawn)
+
+
+def page_around(envelope: Envelope, card: Card, drawn: str) -> str:
+    """Give the page of an answer whose card is drawn already."""
+    from markupsafe import Markup
+
     hidden = redactor_of(envelope)
     return _page().render(
         theme=settings.theme,

@@ -25,8 +25,8 @@ from runbook_nb.share.deadwidgets import STATE, fallen_back, kept_models, models
 from runbook_nb.share.document import check, written
 from runbook_nb.share.learning import Learning, is_code
 from runbook_nb.share.machine import Machine
-from runbook_nb.share.scrubbing import FOLDER, Scrub
 from runbook_nb.share.notebook import generator_of, name_read, reading_source
+from runbook_nb.share.scrubbing import FOLDER, Scrub
 from runbook_nb.share.shared import Findings, SharedNotebook
 from runbook_nb.share.travelling import NAME, carries, read_travelling, written_form
 

@@ -18,7 +18,9 @@ from runbook_nb._value import frozen
 
 #: Elements that have no end.
 _VOID: Final = frozenset({"img", "col", "br", "hr", "meta", "input", "wbr"})
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+#: The answer an output carries, which is not shown. Any other comment is read as it stands: where
+#: one ends is not the same for every reader.
+_CARRIED: Final = re.compile(r"<!--runbook_nb:payload/[^<>]*-->")
 _SVG: Final = "data:image/svg+xml;base64,"
 
 #: Largest picture that is looked into, in characters of its address.
@@ -77,6 +79,7 @@ class _Reader(HTMLParser):
         self._start = 0
         self._rows: list[list[str]] = [[]]
         self._pictures: list[Picture] = []
+        self.spans: list[tuple[int, int]] = []
         self._lines = [0]
         for line in text.split("\n"):
             self._lines.append(self._lines[-1] + len(line) + 1)
@@ -112,9 +115,13 @@ class _Reader(HTMLParser):
         if data.strip() and (not self._open or self._open[-1] != "style"):
             self._rows[-1].append(" ".join(data.split()))
 
+    def handle_comment(self, data: str) -> None:
+        self._rows[-1].append(f"<!--{data}-->")
+
     def _close(self, end: int) -> None:
         rows = tuple(tuple(row) for row in self._rows if row)
         html = self.text[self._start : end]
+        self.spans.append((self._start, end))
         self.blocks.append(Block(label="", rows=rows, pictures=tuple(self._pictures), html=html))
 
 
@@ -166,7 +173,7 @@ def blocks_of(card: str) -> Sequence[Block]:
     >>> [(block.label, block.rows) for block in blocks_of(card)]
     [('part 1', (('a',),)), ('Rules', (('Rules', 'v1'),))]
     """
-    reader = _Reader(_COMMENT.sub("", card))
+    reader = _Reader(_CARRIED.sub("", card))
     reader.feed(reader.text)
     named: list[Block] = []
     for block in reader.blocks:
@@ -188,10 +195,53 @@ def _label(html: str) -> str:
     return "" if found is None else found[1]
 
 
-def style_of(card: str) -> str:
-    """Give the style sheet of a card."""
-    found = re.search(r"<style>(.*?)</style>", card, re.DOTALL)
-    return "" if found is None else found[1]
+def beside_blocks(html: str) -> tuple[tuple[str, ...], str]:
+    """Give what stands around a card and between its blocks: the texts there, and all of it.
+
+    Examples
+    --------
+    >>> beside_blocks('<p>x</p><div class="rbnb">y<div>a</div></div>')
+    (('x', 'y'), '<p>x</p><div class="rbnb">y</div>')
+    """
+    text = _CARRIED.sub("", html)
+    card = card_in(text) or ""
+    reader = _Reader(card)
+    reader.feed(card)
+    start, kept = text.index(card), []
+    at = 0
+    for begin, end in reader.spans:
+        if not card.startswith("<style", begin):
+            kept.append(card[at:begin])
+            at = end
+    rest = text[:start] + "".join(kept) + card[at:] + text[start + len(card) :]
+    loose = _Loose(convert_charrefs=True)
+    loose.feed(rest)
+    loose.close()
+    return tuple(loose.texts), " ".join(rest.split())
+
+
+class _Loose(HTMLParser):
+    """Reads every text and picture of a piece of HTML, in which nothing need be closed."""
+
+    def __init__(self, *, convert_charrefs: bool) -> None:
+        super().__init__(convert_charrefs=convert_charrefs)
+        self.texts: list[str] = []
+        self._styled = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._styled = tag == "style"
+        if tag == "img":
+            self.texts.append(f"a picture: {dict(attrs).get('alt') or ''}")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._styled = self._styled and tag != "style"
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and not self._styled:
+            self.texts.append(" ".join(data.split()))
+
+    def handle_comment(self, data: str) -> None:
+        self.texts.append(f"<!--{data}-->")
 
 
 def texts_of(uri: str) -> tuple[str, ...] | None:

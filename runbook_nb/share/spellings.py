@@ -84,7 +84,8 @@ class Spellings:
         bare = _GAPS.sub("", text) if gaps else text
         spans: list[tuple[int, int]] = []
         for one in self._sought:
-            if one.run in bare:
+            # Within a tag it stands in an attribute, or an address.
+            if one.run in bare or (gaps and one.run in text):
                 spans += one.places(text, gaps)
         out: list[str] = []
         end = found = 0

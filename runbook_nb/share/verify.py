@@ -21,7 +21,14 @@ from runbook_nb.runbook.claims import Claims, Place
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verify import MALFORMED, Verification, claims_about
 from runbook_nb.share.celltexts import claim_cells
-from runbook_nb.share.hydrate import Found, document_in, envelope_of, found_in, outputs_in
+from runbook_nb.share.hydrate import (
+    Found,
+    document_in,
+    envelope_of,
+    explained_in,
+    found_in,
+    outputs_in,
+)
 from runbook_nb.share.outputs import (
     FUNCTIONS,
     HTML,
@@ -192,6 +199,7 @@ def _with_others(
     shown = {one.output for one in answers}
     others = 0
     explained: list[Envelope] | None = None
+    own: set[int] = set()
     for at, data in outputs_in(path):
         text = joined(data.get(TEXT))
         if at in shown:
@@ -201,7 +209,8 @@ def _with_others(
             continue
         if explained is None:
             explained = list(_envelopes(path, answers, more))
-        _explanation(explained, output_name(at), at, data, claims)
+            own = explained_in(path)
+        _explanation(explained, output_name(at), at, data, claims, own=at[0] in own)
     if others:
         told = counted(others, "other output")
         claims.unchecked("outputs", told, "they carry no answer", count=others)
@@ -236,8 +245,14 @@ def _explanation(
     at: tuple[int, int],
     data: Mapping[str, Any],
     claims: Claims,
+    *,
+    own: bool,
 ) -> None:
-    """Claim that the explanation of a row is what the answer gives for it."""
+    """Claim that the explanation of a row is what the answer gives for it.
+
+    Whether it must be that of an answer carried here is known only of ``own`` ones: a reader may
+    explain any other answer, or decide about a row of theirs.
+    """
     text = joined(data.get(TEXT)).rstrip("\n")
     head = text.split("\n", 1)[0]
     told = clip(head, 80)
@@ -260,6 +275,10 @@ def _explanation(
         return
     if any(_lacks_rules(envelope) for envelope in envelopes):
         claims.unchecked(name, told, FUNCTIONS, place)
+        return
+    if not own:
+        reason = "no answer here explains it so; it may be of one that is not carried"
+        claims.unchecked(name, told, reason, place)
         return
     wanted = near[0].split("\n")
     lines = text.split("\n")

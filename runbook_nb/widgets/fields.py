@@ -15,7 +15,7 @@ from runbook_nb._arguments import resolved, validate_arguments
 from runbook_nb._frozen import thaw
 from runbook_nb._json import WireReport, to_wire
 from runbook_nb._secrets import holds_secret, takes_any_name
-from runbook_nb._text import MISSING, clip, did_you_mean, listed, show
+from runbook_nb._text import MISSING, clip, did_you_mean, listed, show, visible
 from runbook_nb._value import frozen
 from runbook_nb.chart.inputs import served_problems
 from runbook_nb.errors import DefinitionError, Problem
@@ -35,6 +35,9 @@ CHOICES_ROOM: Final = 96 * 1024
 NAMED_CHOICES: Final = 3
 #: What a choice holds while nothing is chosen.
 NOTHING: Final = ""
+
+#: Choices that a refusal names.
+MOST_NAMED: Final = 20
 
 
 @frozen(kw_only=False)
@@ -107,6 +110,37 @@ class Field:
         if isinstance(wire, str) and plain:
             return wire
         return json.dumps(wire, ensure_ascii=False, indent=2 if self.kind == "json" else None)
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that the field cannot even show; one that is merely wrong stands in it.
+
+        Raises
+        ------
+        DefinitionError
+            ``no_choice``.
+
+        Examples
+        --------
+        >>> Field("sure", "switch", True, "sure").check("yes")
+        Traceback (most recent call last):
+            ...
+        runbook_nb.errors.DefinitionError: 'sure' cannot be 'yes'; it is True or False
+        """
+        if value is None or value is MISSING:
+            return
+        if self.kind == "choice" and self.write(value) == NOTHING:
+            labels = [label for label, _ in self.choices]
+            near = did_you_mean(value, labels) if isinstance(value, str) else None
+            more = f", and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+            fix = near or f"it is one of {listed(labels[:MOST_NAMED], 'or')}{more}"
+        elif self.kind == "switch" and not isinstance(value, bool):
+            fix = "it is True or False"
+        else:
+            return
+        said = clip(visible(repr(value)), 80)
+        raise DefinitionError(
+            f"{self.name!r} cannot be {said}", where=self.name, code="no_choice", fix=fix
+        )
 
     def read(self, raw: Raw) -> Any:
         """Give the value of what stands in the field; MISSING for nothing.

@@ -134,10 +134,13 @@ class RunForm(Widget):
         Raises
         ------
         DefinitionError
-            ``unknown_field``; nothing is changed then.
+            ``unknown_field``, or ``no_choice`` for what a field of choices does not offer; nothing
+            is changed then.
         """
         self._look_again()
         fields = {name: self._fields.checked(name) for name in values}
+        for name, field in fields.items():
+            field.check(values[name])
         raw = {name: field.write(values[name]) for name, field in fields.items()}
         self._keep_secrets({name: raw.pop(name) for name in values if name in self._fields.secret})
         self.entries = {**self.entries, **raw}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from runbook_nb._text import clip, show, visible
 from runbook_nb.rules import Rule
-from runbook_nb.rules.edges import MEASURED, SIDED, Limit, histogram, measured_back
+from runbook_nb.rules.edges import SIDED, Limit, histogram, measure, measured_back
 from runbook_nb.rules.kinds import AWARE, BOOL, DATE, LIST, NAIVE, NUMBER, SPAN, TEXT, kind_of
 from runbook_nb.rules.operators import PRESENCE
 from runbook_nb.rules.wording import REDACTED, value_text
@@ -207,14 +207,16 @@ def _span(text: str) -> timedelta:
 def _slider(lab: RuleLab, each: DraftRule, limit: Limit) -> dict[str, Any] | None:
     """Say between which numbers a limit can be drawn; None where no subject has such a number.
 
+    None, too, where the limit itself has no place between any two.
+
     It reaches as far as the bulk of the values does, or nobody could draw it; how far the others
     lie is said.
     """
     before = old_condition(lab, each, limit.key, limit.op)
-    old = None if before is None or kind_of(before[1]) not in MEASURED else before[1]
-    marks = [float(one) for one in (limit.value, old) if one is not None]
+    now, old = (measure(one, NUMBER) for one in (limit.value, before and before[1]))
+    marks = [one for one in (now, old) if isfinite(one)]
     spread = histogram(lab.measures, limit.key, NUMBER, marks)
-    if not spread.total:
+    if not spread.total or not isfinite(now):
         return None
     low, high = spread.edges[0], spread.edges[-1]
     whole = all(edge.is_integer() for edge in spread.edges)
@@ -226,7 +228,7 @@ def _slider(lab: RuleLab, each: DraftRule, limit: Limit) -> dict[str, Any] | Non
         "min": measured_back(low, NUMBER),
         "max": measured_back(top, NUMBER),
         "step": measured_back(step, NUMBER),
-        "old": None if old is None else measured_back(float(old), NUMBER),
+        "old": measured_back(old, NUMBER) if isfinite(old) else None,
         "beyond": _beyond(beyond.tolist()),
     }
 

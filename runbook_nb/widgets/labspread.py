@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -126,6 +127,8 @@ def spread_of(lab: RuleLab, limit: Limit) -> dict[str, Any] | None:
     alike = before is not None and (before[0] == "between") == (op == "between")
     old = _side(*before, end, kind) if before is not None and alike else None
     sides = [one for one in (new, old, further) if one is not None]
+    if not all(math.isfinite(one.mark) for one in sides):
+        return None  # it has no place on an axis
     spread = histogram(lab.measures, limit.key, kind, [one.mark for one in sides])
     if not spread.total:
         return None
@@ -186,6 +189,8 @@ def histogram_words(spread: Histogram, limit: Limit, then: str, unit: str | None
     parts = [counted(spread.total, "subject") + (f" by {visible(unit)}" if unit else "")]
     if spread.unread:
         parts.append(f"{spread.unread} not recorded")
+    if spread.beyond:
+        parts.append(f"{spread.beyond} too far out to be drawn")
     said = ", ".join(parts)
     return short(f"{said}; {where} is {visible(then)}")
 

@@ -291,3 +291,17 @@ def test_the_file_of_the_page_runs_as_the_page_shows(call):
     status, out, err = call(*command.split())
     sys.modules.pop("hosts", None)
     assert (status, out + err) == (1, shown)
+
+
+def test_an_argument_that_is_given_twice_is_not_guessed(call):
+    status, out, err = call(*BOOK, "--arg", "as_of=2020-01-01")
+    assert (status, out) == (2, "")
+    assert "'as_of' is given twice" in err
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_asked_for(call, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, out, err = call(*BOOK, "--out", "file/answer.json")
+    assert status == 3
+    assert out.startswith("Envelope")
+    assert "'file/answer.json' cannot be written: " in err

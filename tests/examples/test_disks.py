@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import runbook_nb as rb
 from runbook_nb import decide
-from runbook_nb.errors import LoadError, RunbookError, ToolRefused
+from runbook_nb.errors import DefinitionError, LoadError, RunbookError, ToolRefused
 from runbook_nb.examples import disks as shipped
 from runbook_nb.examples import mounts
 from runbook_nb.examples.mounts import Mount, Sample, Usage
@@ -499,3 +499,17 @@ def test_the_moment_of_a_prediction_is_that_of_the_clock(tmp_path):
         value = {r["resource"]: r["free_in_24h_percent"] for r in near.verdicts}["/ space"]
         assert value is not None
         assert all(r["free_in_24h_percent"] is None for r in far.verdicts)
+
+
+def test_what_is_no_history_is_never_added_to(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("host,owner\na,b\n", encoding="utf-8")
+    with pytest.raises(LoadError, match="none of the columns"):
+        mounts.note_history(path, NOW, mounts=[])
+    assert path.read_text(encoding="utf-8") == "host,owner\na,b\n"
+
+
+def test_a_moment_without_a_zone_is_not_noted(tmp_path):
+    with pytest.raises(DefinitionError, match="has no zone"):
+        mounts.note_history(tmp_path / "h.csv", NOW.replace(tzinfo=None), mounts=[])
+    assert not (tmp_path / "h.csv").exists()

@@ -361,7 +361,7 @@ def test_a_table_is_read_as_text_with_nothing_for_an_empty_cell(tmp_path):
 
 def test_a_row_that_is_too_short_has_nothing_in_the_cells_it_lacks(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("a,b\n1\n1,2,3\n", encoding="utf-8")
+    path.write_text("a,b\n1\n\n1,2, ,\n", encoding="utf-8")
     assert procedure.table_rows(path, ("a", "b")) == [{"a": "1", "b": None}, {"a": "1", "b": "2"}]
 
 
@@ -369,6 +369,27 @@ def test_an_empty_table_has_no_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("", encoding="utf-8")
     assert procedure.table_rows(path, ("a",)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b, A\n1,2,3\n", "the column 'a' stands in it twice"),
+        ("a,b\n1,2\n\n1,2,3\n", "line 4 has more cells than columns"),
+        ('a,b\n1,"2\n3,4\n', "unexpected end of data"),
+    ],
+)
+def test_a_table_of_which_something_would_be_lost_is_not_read(tmp_path, content, said):
+    path = tmp_path / "t.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(LoadError, match=said):
+        procedure.table_rows(path, ("a", "b"))
+
+
+def test_a_column_that_is_not_read_may_stand_twice(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,x,x\n1,2,3\n", encoding="utf-8")
+    assert procedure.table_rows(path, ("a",)) == [{"a": "1"}]
 
 
 def test_a_table_without_any_of_the_columns_is_refused_by_name(tmp_path):

@@ -76,6 +76,9 @@ def test_runs_stand_in_a_row_with_one_space_and_none_before_punctuation():
 
 def test_data_that_begins_with_punctuation_still_stands_apart():
     assert cell_text(("key", Data(value=".env"))) == "key .env"
+    assert cell_text((Data(value="problem"), Data(value="late"), "!=", Data(value=""))) == (
+        "problem late != —"
+    )
 
 
 def test_a_blank_run_leaves_no_double_space():

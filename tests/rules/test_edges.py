@@ -20,7 +20,7 @@ from runbook_nb.rules.edges import (
     measured_back,
     nearest_rows,
 )
-from runbook_nb.rules.kinds import kind_of
+from runbook_nb.rules.kinds import NUMBER, kind_of
 from runbook_nb.rules.known import KnownFacts
 
 
@@ -204,3 +204,22 @@ def test_a_key_is_looked_through_once(calls_of):
     found = measures({"age": list(range(500))})
     first, again = (calls_of(lambda: found.samples("age")) for _ in range(2))
     assert again < first
+
+
+@pytest.mark.parametrize("far", [float("inf"), 1.7e308, 1e301])
+def test_what_no_axis_reaches_is_counted_and_in_no_bar(far):
+    measures = Measures(KnownFacts(as_columns({"a": [1, 2, far, -far, None]})))
+    found = histogram(measures, "a", NUMBER, [far, 3.0])
+    assert (sum(found.counts), found.total, found.beyond, found.unread) == (2, 2, 2, 1)
+    assert found.edges[-1] <= 5
+
+
+@pytest.mark.parametrize(("value", "mark"), [(-5e-324, 31.0), (5e-324, 0.0), (-5e-324, 0.5)])
+def test_the_smallest_numbers_are_in_a_bar(value, mark):
+    found = histogram(Measures(KnownFacts(as_columns({"a": [value]}))), "a", NUMBER, [mark])
+    assert (sum(found.counts), found.edges[0] <= value) == (1, True)
+
+
+def test_the_widest_axis_can_be_drawn():
+    found = histogram(Measures(KnownFacts(as_columns({"a": [-1e300, 0, 1e300]}))), "a", NUMBER)
+    assert (sum(found.counts), found.beyond) == (3, 0)

@@ -221,6 +221,14 @@ def test_a_row_that_shows_another_number_than_was_compared_is_found_out():
     assert found["facts[days]"].found == "7.4 for host=a"
 
 
+def test_an_empty_text_that_its_row_shows_as_nothing_is_no_contradiction():
+    rules = rb.RuleSet("p", "1", [rb.Rule({"problem": {"ne": ""}}, "bad")], rb.Default("good"))
+    document = written(triaged([{"host": "a", "problem": ""}], rules))
+    document["dossier"]["rows"][0]["problem"] = document["result"]["verdicts"][0]["problem"] = None
+    checked = rb.Envelope.from_dict(document).verify()
+    assert checked["facts[problem]"].because == "the rows show them in another form"
+
+
 def test_a_column_in_another_form_than_what_was_compared_is_no_contradiction():
     def told(scope):
         scope["verdicts"] = [

@@ -455,3 +455,12 @@ def test_a_process_killed_while_it_adds_loses_nothing_it_acknowledged(path):
     database = sqlite3.connect(path)
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     database.close()
+
+
+@pytest.mark.parametrize("session", [5, ["a"], b"a", "a\ud800"])
+def test_a_session_is_named_by_a_text_that_a_file_can_hold(runs, session):
+    with pytest.raises(DefinitionError, match="a session is named by a text"):
+        runs.add(answer(), session=session)
+    with pytest.raises(DefinitionError, match="a runbook is named by a text"):
+        runs.history(session)
+    assert len(runs) == 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runbook_nb.render.html import render_html
 from runbook_nb.settings import settings
-from runbook_nb.share.shown import MAX_PICTURE, blocks_of, card_in, style_of, texts_of
+from runbook_nb.share.shown import MAX_PICTURE, beside_blocks, blocks_of, card_in, texts_of
 
 
 def picture(svg):
@@ -40,8 +40,33 @@ def test_style_and_what_is_carried_are_no_texts(drawn):
     words = " ".join(text for block in blocks_of(drawn) for row in block.rows for text in row)
     assert "rb-" not in words
     assert "runbook_nb:payload" not in words
-    assert ".rbnb" in style_of(drawn)
-    assert style_of("<div></div>") == ""
+
+
+@pytest.mark.parametrize(
+    ("forged", "texts"),
+    [
+        ("<p>before</p>{}", ("before",)),
+        ("{}<p>after", ("after",)),
+        ("{}<!-- a comment -->", ("<!-- a comment -->",)),
+        ('{}<img alt="a table" src="data:,">', ("a picture: a table",)),
+        ("<style>p{{color:red}}</style>{}", ()),
+    ],
+)
+def test_whatever_stands_around_the_blocks_is_read(drawn, forged, texts):
+    untouched = beside_blocks(drawn)
+    assert untouched[0] == ()
+    assert ".rbnb" in untouched[1]
+    assert "runbook_nb:payload" not in untouched[1]
+    around = beside_blocks(forged.format(drawn))
+    assert around[0] == texts
+    assert around[1] != untouched[1]
+
+
+def test_a_text_between_the_blocks_is_read_and_a_comment_hides_none(drawn):
+    end = drawn.rindex("</div>")
+    for text in ("all is well", "<br>all is well", "<!-->all is well<!-- -->"):
+        found = beside_blocks(f"{drawn[:end]}{text}{drawn[end:]}")
+        assert "all is well" in " ".join(found[0])
 
 
 def test_the_texts_of_a_picture_are_read_with_what_it_says_instead(drawn):

@@ -84,3 +84,19 @@ def test_bytes_are_looked_through_as_they_are():
 def test_hostile_texts_take_no_longer_than_their_length(text):
     """Each of these would take hours if the patterns went back over what they had read."""
     assert Spellings(['\\"<&é"x-9']).hide(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<a href="https://host/?key=pa%2Fss%26wo-9">x</a>',
+        '<p title="pa/ss&amp;wo-9">x</p>',
+        '<iframe srcdoc="&lt;p&gt;pa/ss&amp;amp;wo-9&lt;/p&gt;"></iframe>',
+        '<p data-all="{&quot;key&quot;: &quot;pa\\/ss\\u0026wo-9&quot;}">x</p>',
+    ],
+)
+def test_a_text_within_a_tag_is_found_however_it_is_escaped(html):
+    text, times = Spellings(["pa/ss&wo-9"]).hide(html)
+    assert times == 1
+    assert "wo-9" not in text
+    assert text.startswith(html[:9])

@@ -27,7 +27,7 @@ import runbook_nb as rb
 from runbook_nb.render.bundle import bundle_of
 from runbook_nb.render.embed import read_embedded
 from runbook_nb.settings import settings
-from runbook_nb.share.travelling import NAME, written_form
+from runbook_nb.share.travelling import NAME, filed_name, written_form
 from runbook_nb.share.verify import verify_file
 
 _COMMENT = re.compile(r"<!--runbook_nb:payload/1 .*?-->")
@@ -301,6 +301,59 @@ def test_what_only_style_hides_is_named(tmp_path):
     assert "may be hidden by style" in checked["output[1].text/html.style"].because
 
 
+def at_the_end_of_the_card(html, text):
+    end = html.rindex("</div>")
+    return html[:end] + text + html[end:]
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda html: "<h1>All 5 hosts are fresh</h1>" + html,
+        lambda html: html + "All 5 hosts are fresh",
+        lambda html: f"<h1>All 5 hosts are fresh</h1><div hidden>{html}</div>",
+        lambda html: f"<template>{html}</template>All 5 hosts are fresh",
+        lambda html: at_the_end_of_the_card(html, "All 5 hosts are fresh"),
+        lambda html: at_the_end_of_the_card(html, "<!-->All 5 hosts are fresh<!-- -->"),
+        lambda html: at_the_end_of_the_card(html, '<img alt="All 5 hosts are fresh" src="data:,">'),
+    ],
+)
+def test_what_stands_beside_the_answer_in_its_output_is_found_out(forge, tmp_path):
+    html = forge(bundled("short way")["text/html"])
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": html}))
+    assert ids(checked) == ["output[1].text/html.beside"]
+    assert "All 5 hosts are fresh" in checked["output[1].text/html.beside"].found
+
+
+def test_a_card_that_is_hidden_by_its_own_looks_is_named(tmp_path):
+    html = bundled("short way")["text/html"].replace('class="rbnb"', 'class="rbnb" hidden', 1)
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": html}))
+    assert checked["output[1].text/html.style"].status == "cannot be checked"
+
+
+@pytest.mark.parametrize("where", ["Walk", "Rules"])
+def test_a_picture_that_was_added_to_a_part_is_found_out(where, tmp_path):
+    html = bundled("short way")["text/html"]
+    at = html.index("</strong>", html.index(f">{where}</strong>")) + len("</strong>")
+    forged = html[:at] + '<img alt="all fresh" src="data:,">' + html[at:]
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": forged}))
+    part = "picture" if where == "Walk" else f"text/html.{where}"
+    assert ids(checked) == [f"output[1].{part}"]
+
+
+def test_a_form_that_no_answer_is_shown_in_is_named(tmp_path):
+    more = {"text/markdown": "# All 5 hosts are fresh"}
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), **more}))
+    assert checked["output[1].text/markdown"].status == "cannot be checked"
+
+
+def test_tables_that_were_cut_as_their_headings_say_are_drawn_anew(tmp_path):
+    with settings(layout="pure", max_table_rows=1, max_text_rows=1):
+        data = bundle_of(answer("nothing to judge"))[0]
+    assert ids(one(saved(tmp_path / "b.ipynb", data))) == []
+    assert "1 of 2 shown" in data["text/html"]
+
+
 def redrawn(html, change):
     """Change the texts of the picture in an output."""
     found = re.search(r'data:image/svg\+xml;base64,([^"]*)', html)
@@ -334,6 +387,33 @@ def test_an_explanation_of_a_row_is_explained_anew(exported):
     assert forged != text
     exported.write_text(forged, encoding="utf-8")
     assert "output[4]" in ids(one(exported))
+
+
+def test_an_explanation_of_an_answer_that_is_not_carried_is_no_contradiction(tmp_path):
+    other = rb.triage([{"host": "web-1", "known": True, "days": 8, "tier": "a"}], POSTURE,
+                      subject="host", source="a day later")  # fmt: skip
+    cards = [bundle_of(other.why("web-1"))[0], bundle_of(rb.decide({"days": 99}, POSTURE))[0]]
+    checked = one(saved(tmp_path / "b.ipynb", bundled("short way"), *cards))
+    assert ids(checked) == []
+    for number in (2, 3):
+        assert "may be of one that is not carried" in checked[f"output[{number}]"].because
+
+
+def test_what_stands_beside_the_answer_on_its_page_is_found_out(tmp_path):
+    page = live("short way").to_html(tmp_path / "a.html")
+    text = page.read_text(encoding="utf-8")
+    for old, new in (("<h1>Report of triage", "<h1>All 5 hosts are fresh"), ("</main>", "Fine")):
+        page.write_text(text.replace(old, new, 1), encoding="utf-8")
+        assert ids(one(page)) == ["page.text/html.beside"]
+
+
+def test_a_page_somebody_else_made_around_an_output_is_not_held_against_it(tmp_path):
+    page = tmp_path / "a.html"
+    html = bundled("short way")["text/html"]
+    page.write_text(f"<html><body><h1>My notebook</h1>{html}</body></html>", encoding="utf-8")
+    checked = one(page)
+    assert ids(checked) == []
+    assert checked["page.text/html.beside"].status == "cannot be checked"
 
 
 def test_a_page_is_drawn_anew(tmp_path):
@@ -404,3 +484,55 @@ def test_a_text_of_the_picture_is_found_out_when_it_is_changed(folder, data):
     forged = redrawn(html, change)
     checked = one(saved(folder / "drawn.ipynb", {**bundled(name), "text/html": forged}))
     assert any(claim.id.startswith("output[1].picture") for claim in checked.contradicted)
+
+
+# --- what was filed ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["walk", "whole walk", "recording"])
+def kept(request, filed, tmp_path):
+    """A notebook that carries what was filed, the name of one such thing, and its claim."""
+    names = {"walk": "walk", "whole walk": "columns", "recording": "recording"}
+    file = filed.to_notebook(tmp_path / "a.ipynb")
+    return file, request.param, f"ticket.{names[request.param]}"
+
+
+def with_filed(path, name, change):
+    document = json.loads(path.read_text("utf-8"))
+    form = document["cells"][1]["outputs"][0]["metadata"][NAME]
+    [written] = [one for one in form["filed"].values() if filed_name(one) == f"the {name}"]
+    change(written)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return one(path)
+
+
+def flip(text):
+    at = len(text) // 2
+    return text[:at] + ("1" if text[at] != "1" else "2") + text[at + 1 :]
+
+
+def test_one_character_of_what_was_filed_is_found_out(kept):
+    file, name, id_ = kept
+    checked = with_filed(file, name, lambda it: it.update(data=flip(it["data"])))
+    assert id_ in ids(checked)
+    said = f"the {name} filed in the output of cell 2 is not what its digest is of"
+    assert checked[id_].sentence == f"{id_} is contradicted by the digest beside it: {said}"
+
+
+@pytest.mark.parametrize("part", ["sha-256", "ref", "digest"])
+def test_what_stands_beside_it_is_held_to_it(kept, part):
+    file, name, id_ = kept
+
+    def change(it):
+        held = it if part in it else it["ticket"]
+        held[part] = flip(held[part])
+
+    assert id_ in ids(with_filed(file, name, change))
+
+
+def test_a_changed_thing_does_not_get_into_a_copy_that_is_handed_on(kept):
+    file, name, _ = kept
+    with_filed(file, name, lambda it: it.update(data=flip(it["data"])))
+    shared = rb.share_notebook(file)
+    [said] = [found for found in shared.findings if "not what its digest is of" in found.what]
+    assert (said.action, said.place) == ("removed", f"the {name} filed in output 1 of cell 2")

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import threading
 
 import pytest
@@ -113,6 +114,25 @@ def test_an_unknown_field_changes_nothing():
     with pytest.raises(DefinitionError, match="did you mean 'cluster'"):
         form.set(days=3, clutser="eu")
     assert form.values()["days"] == 7
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"cluster": "eu1"}, "'cluster' cannot be 'eu1'; did you mean 'eu'?"),
+        ({"cluster": "mars"}, "'cluster' cannot be 'mars'; it is one of eu"),
+        ({"cluster": 7}, "'cluster' cannot be 7"),
+        ({"dry": "no"}, "'dry' cannot be 'no'; it is True or False"),
+        ({"dry": 0}, "'dry' cannot be 0"),
+    ],
+)
+def test_what_a_field_cannot_even_show_is_refused_and_nothing_changes(values, words):
+    form = RunForm(make_box(), "backup_triage").set(cluster="eu")
+    with pytest.raises(DefinitionError, match=re.escape(words)) as raised:
+        form.set(days=3, **values)
+    assert raised.value.code == "no_choice"
+    assert form.values() == {"cluster": "eu", "days": 7, "dry": True}
+    assert form.set(cluster=None).values() == {"days": 7, "dry": True}
 
 
 def test_what_it_is_of_is_checked():

@@ -1059,3 +1059,13 @@ def test_what_is_shown_adds_up(ages, old, new):
     assert told["changed"] == sum(age is not None and low < age <= high for age in ages)
     if told["histogram"]:
         assert told["histogram"]["between"] == told["changed"]
+
+
+@pytest.mark.parametrize("far", [float("inf"), 10**400, 1.7e308], ids=["inf", "whole", "1.7e308"])
+def test_numbers_that_no_axis_reaches_keep_no_lab_from_opening_or_changing(far):
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+    lab = rb.RuleLab({"days": [1, 9, float("inf"), -float("inf"), 1.7e308, -1.7e308]}, rules)
+    json.dumps(lab.told, allow_nan=False)
+    lab.set_limit(1, "days", "gt", far)
+    json.dumps(lab.told, allow_nan=False)
+    assert lab.told["changed"] == lab.comparison.changed > 0
