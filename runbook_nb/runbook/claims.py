@@ -114,6 +114,8 @@ class Claim(Renderable, Immutable):
         What it was held against; empty where it was not.
     expected, found : object
         What should stand there, and what does, where they differ.
+    said : str
+        What is wrong, where that is no matter of two values.
     count : int
         How many things the claim is about; more than one where many fared alike.
     covers : tuple
@@ -134,6 +136,7 @@ class Claim(Renderable, Immutable):
     basis: str = ""
     expected: Any = None
     found: Any = None
+    said: str = ""
     count: int = 1
     covers: tuple[Place, ...] = ()
 
@@ -152,6 +155,8 @@ class Claim(Renderable, Immutable):
         """What was found and what was expected; empty where nothing differs."""
         if self.status != CONTRADICTED:
             return ""
+        if self.said:
+            return visible(self.said)
         return f"{quoted(self.found)} was found, {quoted(self.expected)} expected"
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,6 +169,8 @@ class Claim(Renderable, Immutable):
         if self.status == CONTRADICTED:
             told["expected"] = to_wire(self.expected)
             told["found"] = to_wire(self.found)
+            if self.said:
+                told["said"] = self.said
         if self.count != 1:
             told["count"] = self.count
         told["covers"] = [place_text(place) for place in self.covers]
@@ -298,8 +305,12 @@ class Claims:
         basis: str,
         *places: Place,
         told: tuple[Any, Any] = (None, None),
+        said: str = "",
     ) -> bool:
-        """Claim what was held against a basis; ``told`` is what was found and expected."""
+        """Claim what was held against a basis.
+
+        ``told`` is what was found and expected, or ``said`` is what is wrong.
+        """
         status: Status = CONFIRMED if holds else CONTRADICTED
         found, expected = (None, None) if holds else told
         self._add(
@@ -310,6 +321,7 @@ class Claims:
                 basis=basis,
                 expected=expected,
                 found=found,
+                said="" if holds else said,
                 covers=places,
             )
         )

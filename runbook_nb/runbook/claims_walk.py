@@ -21,7 +21,7 @@ from runbook_nb.errors import RunbookError
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk
 from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.claims_ledger import steps_told
-from runbook_nb.runbook.grounds import Ground, is_partial
+from runbook_nb.runbook.grounds import Ground, Redeemed, is_partial
 from runbook_nb.runbook.tickets import NO_STORE, RECORDING_NOTE, WALK_NOTE, WHOLE_NOTE, walk_note
 
 BASE: Final[Place] = ("result", "walk")
@@ -153,12 +153,15 @@ def _ticket(ground: Ground, claims: Claims) -> None:
     ref = walk.get("ref")
     if ref is None and carried is None:
         return
-    filed, record = ground.filed, ground.redeem("ref").record
+    found = ground.redeem("ref")
+    filed, record = ground.filed, found.record
     places: list[Place] = [(*BASE, name) for name in ("ref", "digest") if name in walk]
     told = "the walk that was filed is that of this run"
     run, words = _record(ground)
+    if _is_damaged(found, "ticket.walk", told, claims, *places):
+        return
     if record is None and run is None:
-        gap = ground.redeem("ref").gap if ref is not None else "its ticket is not carried"
+        gap = found.gap if ref is not None else "its ticket is not carried"
         claims.unchecked("ticket.walk", told, gap, *places)
         return
     if record is not None:
@@ -228,6 +231,8 @@ def _columns(ground: Ground, claims: Claims) -> None:
     places = [(*BASE, n) for n in ("columns_ref", "columns_bytes") if n in walk]
     found_there = ground.redeem("columns_ref")
     told = "the whole walk that was filed is that of this run"
+    if _is_damaged(found_there, "ticket.columns", told, claims, *places):
+        return
     if found_there.record is None:
         claims.unchecked("ticket.columns", told, found_there.gap, *places)
         return
@@ -262,6 +267,8 @@ def _recording(ground: Ground, claims: Claims) -> None:
         return
     told = "the recording that was filed is that of this run"
     found = ground.redeem("recording_ref")
+    if _is_damaged(found, "ticket.recording", told, claims, *places):
+        return
     if found.record is None:
         claims.unchecked("ticket.recording", told, found.gap, *places)
         return
@@ -271,6 +278,13 @@ def _recording(ground: Ground, claims: Claims) -> None:
     claims.check("ticket.recording.bytes", f"{bytes_} bytes", bytes_, size, basis, *places[1:])
     kind = found.record.meta.kind
     claims.check("ticket.recording", told, kind, RECORDING_ARTIFACT_KIND, basis, places[0])
+
+
+def _is_damaged(found: Redeemed, id_: str, told: str, claims: Claims, *places: Place) -> bool:
+    """Say whether what was filed was changed where it is carried, and claim it then."""
+    if found.damage:
+        claims.settle(id_, told, False, "the digest beside it", *places, said=found.damage)
+    return bool(found.damage)
 
 
 def stages_of(rows: list[Mapping[str, Any]]) -> Counter[str]:

@@ -23,6 +23,7 @@ from runbook_nb.runbook.fans import FanOutGroup, fan_out_groups
 from runbook_nb.runbook.gaps import rows_mismatch, rule_notes
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, side_of, side_of_facts
+from runbook_nb.runbook.tickets import TICKETS
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT, subject_column
 
 if TYPE_CHECKING:
@@ -42,10 +43,13 @@ class Redeemed(NamedTuple):
         What the store holds.
     gap : str
         Why there is nothing; empty where there is.
+    damage : str
+        What is wrong with what a file carries of it; empty where nothing is.
     """
 
     record: Record | None
     gap: str
+    damage: str = ""
 
 
 class Ground:
@@ -310,6 +314,10 @@ class Ground:
             return Redeemed(None, NOT_FILED)
         if self.artifacts is None:
             return Redeemed(None, NO_STORE)
+        place = getattr(self.artifacts, "damaged", {}).get(ref)
+        if place is not None:
+            damage = f"the {TICKETS[key]} filed in {place} is not what its digest is of"
+            return Redeemed(None, damage, damage)
         try:
             record = self.artifacts.get_sync(ref)
         except RunbookError as error:

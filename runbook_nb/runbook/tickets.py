@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from runbook_nb.runbook.declare import RecordingOptions, WalkOptions
     from runbook_nb.tools import ToolContext
 
+#: What the tickets of an answer stand for, by their names in the walk's descriptor.
+TICKETS: Final = {"ref": "walk", "columns_ref": "whole walk", "recording_ref": "recording"}
+
+#: The same, by the kind of what was filed.
+FILED: Final = {
+    CHART_WALK_ARTIFACT_KIND: "walk",
+    CHART_WALK_COLUMNS_ARTIFACT_KIND: "whole walk",
+    RECORDING_ARTIFACT_KIND: "recording",
+}
+
 #: What every walk note says first.
 WALK_NOTE: Final = (
     "The walk of the run itself, one row per recorded step. The `condition` rows hold the rule, "

@@ -72,6 +72,8 @@ def _why(claim: Claim) -> Cell:
         return ("because", Data(value=claim.because))
     if claim.status == CONFIRMED:
         return ("by", Data(value=claim.basis))
+    if claim.said:
+        return (Data(value=claim.said), "by", Data(value=claim.basis))
     return (
         Data(value=quoted(claim.found)),
         "found,",

@@ -7,7 +7,6 @@ takes it for checked.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -16,12 +15,9 @@ from typing import Any, Final
 from runbook_nb._text import listed
 from runbook_nb.runbook.claims import NAMED, Claims, agrees
 from runbook_nb.share.exported import exported_card, exporting
-from runbook_nb.share.notebook import EXPLAINING, head_text
+from runbook_nb.share.notebook import EXPLAINING, generator_of, head_text
 from runbook_nb.share.outputs import CARRIED, Redrawn, joined
-from runbook_nb.share.report import GENERATOR
-from runbook_nb.share.travelling import NAME, WRITTEN
 
-_GENERATOR: Final = re.compile(r"runbook_nb [\w.+!-]{1,60}")
 #: Cells that hold text to be read.
 _READ: Final = ("markdown", "raw")
 
@@ -39,7 +35,7 @@ def claim_cells(document: Any, answers: Iterable[Redrawn], claims: Claims) -> No
     """
     cells = document.get("cells") if isinstance(document, Mapping) else None
     texts = dict(_texts(cells if isinstance(cells, list) else ()))
-    generator = _generator_of(document)
+    generator = generator_of(document)
     if generator is not None:
         for wanted in _generated(answers, generator):
             number = _nearest(texts, wanted)
@@ -58,17 +54,6 @@ def _texts(cells: Sequence[Any]) -> Iterator[tuple[int, str]]:
             text = joined(cell.get("source"))
             if text.strip():
                 yield number, text
-
-
-def _generator_of(document: Any) -> str | None:
-    """Give what wrote a notebook, by its own word; None where that was not this package."""
-    metadata = document.get("metadata") if isinstance(document, Mapping) else None
-    about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
-    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(WRITTEN):
-        return None
-    generator = about.get("generator")
-    known = isinstance(generator, str) and _GENERATOR.fullmatch(generator)
-    return generator if known else GENERATOR
 
 
 def _generated(answers: Iterable[Redrawn], generator: str) -> Iterator[str]:

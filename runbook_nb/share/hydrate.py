@@ -24,8 +24,8 @@ from runbook_nb.runbook.payload import PAYLOAD_FORMAT
 from runbook_nb.share.travelling import (
     EXPLAINED,
     NAME,
-    WRITTEN,
     FiledBeside,
+    about_written,
     carries,
     read_travelling,
 )
@@ -52,6 +52,8 @@ class Found:
         nothing else. One output may carry its answer in both ways.
     filed : mapping of str to Record
         What its tickets stand for, where that is carried too.
+    damaged : frozenset of str
+        The tickets of what is carried and was changed since.
     output : tuple of int or None
         Of a notebook the numbers, from 0, of the cell and of its output.
     """
@@ -60,6 +62,7 @@ class Found:
     payload: Mapping[str, Any] | None
     carrier: Literal["metadata", "comment", "file"] = "comment"
     filed: Mapping[str, Record] = field(default_factory=dict)
+    damaged: frozenset[str] = frozenset()
     output: tuple[int, int] | None = None
 
     @property
@@ -212,10 +215,9 @@ def explained_in(path: str | os.PathLike[str]) -> set[int]:
     """Give the cells of a notebook that explain a row of the very answer it was written for."""
     path = Path(path)
     document = _parsed(path, text_of(path))
-    metadata, cells = document.get("metadata"), document.get("cells")
-    about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
-    if not isinstance(about, Mapping) or not str(about.get("format")).startswith(WRITTEN):
+    if about_written(document) is None:
         return set()
+    cells = document.get("cells")
     return {
         number
         for number, cell in enumerate(cells if isinstance(cells, list) else ())
@@ -228,7 +230,12 @@ def _in_output(output: Mapping[str, Any], place: str, at: tuple[int, int]) -> It
     if isinstance(metadata, Mapping) and carries(metadata):
         read = read_travelling(metadata[NAME])
         yield Found(
-            place=place, payload=read.payload, carrier="metadata", filed=read.filed, output=at
+            place=place,
+            payload=read.payload,
+            carrier="metadata",
+            filed=read.filed,
+            damaged=read.damaged,
+            output=at,
         )
     if isinstance(data, Mapping):
         yield from _in_html(_joined(data.get("text/html")), place, at)
@@ -408,7 +415,9 @@ def envelope_of(path: Path, found: Found, artifacts: Any) -> Envelope:
         raise LoadError(f"{place} of {show(path.name)} holds no envelope", where=str(path))
     try:
         store = getattr(artifacts, "artifacts", artifacts)
-        beside = FiledBeside(found.filed, store) if found.filed else store
+        damaged = dict.fromkeys(found.damaged, place)
+        carried = found.filed or damaged
+        beside = FiledBeside(found.filed, store, damaged) if carried else store
         envelope = Envelope.from_dict(wire, beside)
         envelope.view()  # what cannot be shown is better refused here than met later
         return envelope

@@ -7,7 +7,9 @@ and running it needs nobody's data.
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +26,13 @@ from runbook_nb.settings import settings
 from runbook_nb.share.document import canonical, written
 from runbook_nb.share.exported import exported_card, exporting, rechecked, redactor_of
 from runbook_nb.share.report import GENERATOR, provenance
-from runbook_nb.share.travelling import EXPLAINED, NAME, NOTEBOOK_FORMAT, travelling_form
+from runbook_nb.share.travelling import (
+    EXPLAINED,
+    NAME,
+    NOTEBOOK_FORMAT,
+    about_written,
+    travelling_form,
+)
 
 #: What the text above an answer ends with.
 READING: Final = (
@@ -37,6 +45,9 @@ READING: Final = (
 EXPLAINING: Final = (
     "The first row, explained. `envelope.why` takes any other subject, or `row=` and a number."
 )
+
+#: What says that it wrote a notebook.
+_GENERATORS: Final = re.compile(r"runbook_nb [\w.+!-]{1,60}")
 
 
 def write_notebook(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
@@ -116,6 +127,42 @@ def reading_source(name: str) -> str:
     envelope
     """
     return f"import runbook_nb as rb\n\nenvelope = rb.Envelope.from_notebook({name!r})\nenvelope"
+
+
+_READS: Final = re.compile(re.escape(reading_source("")).replace("''", r"(['\"].*['\"])"))
+
+
+def name_read(source: str) -> str | None:
+    """Give the name of the file that a cell reads its answer out of; None if it is no such cell.
+
+    Examples
+    --------
+    >>> name_read(reading_source("answer.ipynb")), name_read("envelope")
+    ('answer.ipynb', None)
+    """
+    found = _READS.fullmatch(source)
+    try:
+        name = None if found is None else ast.literal_eval(found[1])
+    except (ValueError, SyntaxError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def generator_of(document: Any) -> str | None:
+    """Give what wrote a notebook, by its own word; None where that was not this package.
+
+    Examples
+    --------
+    >>> about = {"format": NOTEBOOK_FORMAT, "generator": "runbook_nb 0.1.0"}
+    >>> generator_of({"metadata": {"runbook_nb": about}}), generator_of({"metadata": {}})
+    ('runbook_nb 0.1.0', None)
+    """
+    about = about_written(document)
+    if about is None:
+        return None
+    generator = about.get("generator")
+    known = isinstance(generator, str) and _GENERATORS.fullmatch(generator)
+    return generator if known else GENERATOR
 
 
 def _provenance(envelope: Envelope, generator: str) -> Section:

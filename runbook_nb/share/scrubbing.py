@@ -31,7 +31,7 @@ from runbook_nb.share.pictures import without_words
 from runbook_nb.share.secretnames import given_away, is_open
 from runbook_nb.share.shared import Findings
 from runbook_nb.share.spellings import Spellings
-from runbook_nb.share.travelling import read_travelling, written_form
+from runbook_nb.share.travelling import filed_name, read_travelling, written_form
 
 #: Rounds after which a text that still changes is hidden whole.
 _ROUNDS: Final = 6
@@ -368,10 +368,15 @@ class Scrub:
             ref: made
             for ref, one in entry.get("filed", {}).items()
             if ref in read.filed
-            and (made := self._filed(one, f"what {place} carries as filed")) is not None
+            and (made := self._filed(one, f"{filed_name(one)} filed in {place}")) is not None
         }
         if payload is None:
             return None
+        for ref in () if self.only_learns else sorted(read.damaged):
+            what = "what was filed, and is not what its digest is of"
+            self.findings.add(
+                "removed", what, f"{filed_name(entry['filed'][ref])} filed in {place}"
+            )
         missing = entry.get("not_filed")
         kept = {
             str(name): self.text(str(why), place)
@@ -385,12 +390,14 @@ class Scrub:
 
     def _filed(self, written: Mapping[str, Any], place: str) -> dict[str, Any] | None:
         ticket = dict(written["ticket"])
-        times = sum(ticket.pop(name, None) is not None for name in _TIMING)
+        dated = not ticket.keys().isdisjoint(_TIMING)
+        for name in _TIMING:
+            ticket.pop(name, None)
         data: str = written["data"]
         made = self._unpacked(data, place) if written.get("packed") else self._json(data, place)
         if self.only_learns:
             return dict(written)
-        self.findings.add("removed", "when and by which call it was filed", place, times)
+        self.findings.add("removed", "moment and call of filing", place, int(dated))
         if made is None:
             return None
         if not written.get("packed") and self._shows_short(made):

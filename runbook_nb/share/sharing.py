@@ -25,6 +25,7 @@ from runbook_nb.share.deadwidgets import STATE, fallen_back, kept_models, models
 from runbook_nb.share.document import check, written
 from runbook_nb.share.learning import Learning, is_code
 from runbook_nb.share.machine import Machine
+from runbook_nb.share.notebook import generator_of, name_read, reading_source
 from runbook_nb.share.scrubbing import FOLDER, Scrub
 from runbook_nb.share.shared import Findings, SharedNotebook
 from runbook_nb.share.travelling import NAME, carries, read_travelling, written_form
@@ -111,12 +112,12 @@ def share_notebook(
         if envelope.run is not None:
             learning.texts.update(envelope.run.redactor.secret_texts)
     machine = Machine(path.resolve().parent)
-    made, findings = made_safe(document, learning, machine, keep_widgets=keep_widgets)
+    target = Path(_beside(path) if out is None else out)
+    name = path.name if dry and out is None else target.name
+    made, findings = made_safe(document, learning, machine, keep_widgets=keep_widgets, name=name)
     text = written(made)
     shared = _report(path, made, findings, text)
-    if dry:
-        return shared
-    return replace(shared, written=write_whole(_beside(path) if out is None else out, text))
+    return shared if dry else replace(shared, written=write_whole(target, text))
 
 
 def _policy(redact: Redact | Mapping[str, Any] | None, values: Iterable[str]) -> Redact:
@@ -183,9 +184,17 @@ def _check(document: NotebookNode) -> None:
 
 
 def made_safe(
-    document: NotebookNode, learning: Learning, machine: Machine, *, keep_widgets: bool = False
+    document: NotebookNode,
+    learning: Learning,
+    machine: Machine,
+    *,
+    keep_widgets: bool = False,
+    name: str | None = None,
 ) -> tuple[NotebookNode, Findings]:
-    """Give a notebook that can be handed on, and what was met; the one given stays as it is."""
+    """Give a notebook that can be handed on, and what was met; the one given stays as it is.
+
+    ``name`` is that of the file it will be.
+    """
     findings = Findings()
     scrub = Scrub(learning, machine, findings)
     made: dict[str, Any] = _plain(document)
@@ -198,6 +207,8 @@ def made_safe(
         made = _passed(before, scrub, alive)
         if made == before:
             break
+    if name is not None:
+        _say_whose_answer_is_read(made, name, scrub)
     _name(made, findings, scrub)
     _say_what_stays(made, scrub)
     import nbformat
@@ -384,6 +395,18 @@ def _name(document: dict[str, Any], findings: Findings, scrub: Scrub) -> None:
         taken.add(free)
         place = f"cell {document['cells'].index(cell) + 1}"
         findings.add("replaced", "cell id that was missing, repeated or hidden", place)
+
+
+def _say_whose_answer_is_read(document: dict[str, Any], name: str, scrub: Scrub) -> None:
+    """Let the cell that reads the answer back out of its own file name the file it will be in."""
+    if generator_of(document) is None or scrub.spellings.hide(name)[1]:
+        return
+    for number, cell in enumerate(document["cells"], 1):
+        read = name_read(cell["source"]) if cell["cell_type"] == "code" else None
+        if read is not None and read != name:
+            cell["source"] = reading_source(name)
+            what = "name of the file, by which it reads its answer again"
+            scrub.findings.add("replaced", what, f"the source of cell {number}")
 
 
 def _say_what_stays(document: Mapping[str, Any], scrub: Scrub) -> None:

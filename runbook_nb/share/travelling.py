@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from runbook_nb._deep import read_json
@@ -23,6 +25,7 @@ from runbook_nb.artifacts import Record, Ticket
 from runbook_nb.errors import RunbookError
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.carried import scrubbed_texts
+from runbook_nb.runbook.tickets import FILED, TICKETS
 from runbook_nb.share.exported import redactor_of
 
 #: Under this name stands, in any metadata, what is ours.
@@ -39,9 +42,6 @@ EXPLAINED: Final = "envelope.why(row=0)"
 #: Bytes of one filed thing (a walk, a recording) that a notebook carries at most.
 MAX_FILED: Final = 5_000_000
 
-#: The tickets of an answer, by their names in the walk's descriptor.
-TICKETS: Final = {"ref": "walk", "columns_ref": "whole walk", "recording_ref": "recording"}
-
 
 @frozen
 class Carried:
@@ -53,10 +53,13 @@ class Carried:
         None where it is there and cannot be read.
     filed : mapping of str to Record
         What the tickets of the answer stand for, by reference.
+    damaged : frozenset of str
+        The references of what is there and is not what its digest is of.
     """
 
     payload: Mapping[str, Any] | None
     filed: Mapping[str, Record]
+    damaged: frozenset[str] = frozenset()
 
 
 class FiledBeside:
@@ -67,10 +70,18 @@ class FiledBeside:
     filed : mapping of str to Record
     store : BoundArtifacts or None
         It is asked first.
+    damaged : mapping of str to str
+        By reference, where something stands that was filed and then changed.
     """
 
-    def __init__(self, filed: Mapping[str, Record], store: Any = None) -> None:
+    def __init__(
+        self,
+        filed: Mapping[str, Record],
+        store: Any = None,
+        damaged: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._filed = filed
+        self.damaged = damaged
         self._store = store
 
     def get_sync(self, ref: str) -> Record | None:
@@ -174,6 +185,10 @@ def _digest(text: str) -> str:
     return digest(text).removeprefix("sha-256:")
 
 
+def _digest_of(content: str | bytes) -> str:
+    return _digest(content) if isinstance(content, str) else hashlib.sha256(content).hexdigest()
+
+
 # -- reading ---------------------------------------------------------------------------------
 
 
@@ -181,6 +196,20 @@ def carries(metadata: Any) -> bool:
     """Say whether some metadata of an output is meant to carry an answer, of whatever version."""
     entry = metadata.get(NAME) if isinstance(metadata, Mapping) else None
     return isinstance(entry, Mapping) and "payload" in entry
+
+
+def about_written(document: Any) -> Mapping[str, Any] | None:
+    """Give what a notebook says of who wrote it; None where it was not written by this package.
+
+    Examples
+    --------
+    >>> about_written({"metadata": {NAME: {"format": NOTEBOOK_FORMAT}}})
+    {'format': 'runbook_nb/notebook/2'}
+    """
+    metadata = document.get("metadata") if isinstance(document, Mapping) else None
+    about = metadata.get(NAME) if isinstance(metadata, Mapping) else None
+    known = isinstance(about, Mapping) and str(about.get("format")).startswith(WRITTEN)
+    return about if known else None
 
 
 def read_travelling(entry: Any) -> Carried:
@@ -207,23 +236,38 @@ def read_travelling(entry: Any) -> Carried:
     if not isinstance(payload, dict):
         return Carried(payload=None, filed={})
     filed = entry.get("filed")
+    filed = filed if isinstance(filed, Mapping) else {}
+    read = {ref: read_record(ref, written) for ref, written in filed.items()}
     return Carried(
         payload=payload,
-        filed={
-            ref: record
-            for ref, written in (filed.items() if isinstance(filed, Mapping) else ())
-            if (record := read_record(ref, written)) is not None
-        },
+        filed={ref: record for ref, record in read.items() if record is not None},
+        damaged=frozenset(ref for ref, record in read.items() if record is None),
     )
 
 
+def filed_name(written: Any) -> str:
+    """Name what was filed in a few words.
+
+    Examples
+    --------
+    >>> filed_name({"ticket": {"kind": "recording/run"}}), filed_name({})
+    ('the recording', 'what was')
+    """
+    ticket = written.get("ticket") if isinstance(written, Mapping) else None
+    kind = ticket.get("kind") if isinstance(ticket, Mapping) else None
+    name = FILED.get(kind) if isinstance(kind, str) else None
+    return "what was" if name is None else f"the {name}"
+
+
 def read_record(ref: str, written: Any) -> Record | None:
-    """Read what was filed; None when it is damaged."""
+    """Read what was filed; None when it is damaged, or its ticket is another's."""
     try:
         data, ticket = written["data"], written["ticket"]
-        if written["sha-256"] != _digest(data):
+        if written["sha-256"] != _digest(data) or ticket.get("ref", ref) != ref:
             return None
         content = base64.b64decode(data, validate=True) if written.get("packed") else data
+        if ticket.get("digest", "").removeprefix("sha-256:") not in ("", _digest_of(content)):
+            return None
         meta = Ticket(
             ref=ref,
             kind=str(ticket["kind"]),

@@ -1440,6 +1440,7 @@ UNSERVED = {
     "only",
     "path",
     "policy",
+    "secret_texts",
     "unredacted",
 }
 

@@ -362,10 +362,24 @@ def test_what_was_changed_behind_its_back_is_told_and_hides_no_other(path, runs,
     assert len(runs.history()) == 2
 
 
-@pytest.mark.parametrize("column", ["verdicts", "origin"])
-def test_an_entry_that_cannot_be_read_is_told(path, runs, column):
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("verdicts", "no json"),
+        ("origin", "no json"),
+        ("verdicts", '[["old",99]]'),
+        ("rows", 99),
+        ("complete", 0),
+        ("version", "v9"),
+        ("rules_digest", "sha-256:0"),
+        ("tool", "other"),
+        ("session", "other"),
+        ("at", 0),
+    ],
+)
+def test_an_entry_that_says_other_than_was_added_is_told(path, runs, column, value):
     runs.add(answer())
-    change(path, f"UPDATE run SET {column} = 'no json'")  # noqa: S608 - ours
+    change(path, f"UPDATE run SET {column} = ?", (value,))  # noqa: S608 - ours
     with pytest.raises(ArtifactError) as caught:
         runs.history()
     assert caught.value.code == "integrity"
@@ -455,3 +469,12 @@ def test_a_process_killed_while_it_adds_loses_nothing_it_acknowledged(path):
     database = sqlite3.connect(path)
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     database.close()
+
+
+@pytest.mark.parametrize("session", [5, ["a"], b"a", "a\ud800"])
+def test_a_session_is_named_by_a_text_that_a_file_can_hold(runs, session):
+    with pytest.raises(DefinitionError, match="a session is named by a text"):
+        runs.add(answer(), session=session)
+    with pytest.raises(DefinitionError, match="a runbook is named by a text"):
+        runs.history(session)
+    assert len(runs) == 0

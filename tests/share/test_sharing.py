@@ -25,6 +25,7 @@ from runbook_nb.share.document import written
 from runbook_nb.share.hydrate import found_in
 from runbook_nb.share.learning import Learning
 from runbook_nb.share.machine import Machine
+from runbook_nb.share.notebook import reading_source
 from runbook_nb.share.sharing import made_safe
 from runbook_nb.share.verify import verify_file
 
@@ -548,3 +549,59 @@ def test_the_report_names_no_secret(share):
     shared = share(made, values=["hunter-2x"])
     assert "hunter" not in str(shared)
     assert "hunter" not in json.dumps(shared.to_dict())
+
+
+# --- the file it is read out of ----------------------------------------------------------------
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Write a notebook that reads its answer back out of its own file."""
+    rules = rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], rb.Default("fresh"))
+    answer = rb.triage([{"host": "a", "days": 9}], rules, subject="host", source="one row")
+    return answer.to_notebook(tmp_path / "hosts.ipynb")
+
+
+def read_by(path):
+    return nbformat.read(path, as_version=4).cells[1].source
+
+
+def test_the_cell_that_reads_the_answer_names_the_file_it_is_in(answered):
+    shared = rb.share_notebook(answered)
+    assert read_by(shared.written) == reading_source("hosts.shared.ipynb")
+    [said] = [one for one in shared.findings if "name of the file" in one.what]
+    assert (said.action, said.place, said.times) == ("replaced", "the source of cell 2", 1)
+    again = rb.share_notebook(shared.written)
+    assert again.written == shared.written
+    assert again.text == shared.text
+    assert again.clean
+    [checked] = rb.verify_file(shared.written)
+    assert checked.ok
+
+
+def test_a_name_that_is_given_is_the_one_it_is_read_by(answered, tmp_path):
+    (tmp_path / "there").mkdir()
+    shared = rb.share_notebook(answered, tmp_path / "there" / "it's.ipynb")
+    assert read_by(shared.written) == reading_source("it's.ipynb")
+
+
+def test_where_nothing_is_written_the_file_keeps_its_name(answered):
+    assert "hosts.ipynb" in rb.share_notebook(answered, dry=True).text
+
+
+@pytest.mark.parametrize("change", ["envelope = 3", "# mine"])
+def test_what_an_author_made_of_it_stays(answered, change):
+    document = nbformat.read(answered, as_version=4)
+    document.cells[1].source += f"\n{change}"
+    nbformat.write(document, answered)
+    assert "from_notebook('hosts.ipynb')" in read_by(rb.share_notebook(answered).written)
+
+
+def test_in_an_author_s_own_notebook_another_file_may_be_read(tmp_path):
+    cell = nbformat.v4.new_code_cell(reading_source("hosts.ipynb"))
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "mine.ipynb")
+    assert "from_notebook('hosts.ipynb')" in rb.share_notebook(tmp_path / "mine.ipynb").text
+
+
+def test_a_name_that_is_hidden_is_not_told_again(answered):
+    assert "hosts" not in rb.share_notebook(answered, values=["hosts"]).text

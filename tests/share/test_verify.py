@@ -27,7 +27,7 @@ import runbook_nb as rb
 from runbook_nb.render.bundle import bundle_of
 from runbook_nb.render.embed import read_embedded
 from runbook_nb.settings import settings
-from runbook_nb.share.travelling import NAME, written_form
+from runbook_nb.share.travelling import NAME, filed_name, written_form
 from runbook_nb.share.verify import verify_file
 
 _COMMENT = re.compile(r"<!--runbook_nb:payload/1 .*?-->")
@@ -496,3 +496,55 @@ def test_a_text_of_the_picture_is_found_out_when_it_is_changed(folder, data):
     forged = redrawn(html, change)
     checked = one(saved(folder / "drawn.ipynb", {**bundled(name), "text/html": forged}))
     assert any(claim.id.startswith("output[1].picture") for claim in checked.contradicted)
+
+
+# --- what was filed ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["walk", "whole walk", "recording"])
+def kept(request, filed, tmp_path):
+    """A notebook that carries what was filed, the name of one such thing, and its claim."""
+    names = {"walk": "walk", "whole walk": "columns", "recording": "recording"}
+    file = filed.to_notebook(tmp_path / "a.ipynb")
+    return file, request.param, f"ticket.{names[request.param]}"
+
+
+def with_filed(path, name, change):
+    document = json.loads(path.read_text("utf-8"))
+    form = document["cells"][1]["outputs"][0]["metadata"][NAME]
+    [written] = [one for one in form["filed"].values() if filed_name(one) == f"the {name}"]
+    change(written)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return one(path)
+
+
+def flip(text):
+    at = len(text) // 2
+    return text[:at] + ("1" if text[at] != "1" else "2") + text[at + 1 :]
+
+
+def test_one_character_of_what_was_filed_is_found_out(kept):
+    file, name, id_ = kept
+    checked = with_filed(file, name, lambda it: it.update(data=flip(it["data"])))
+    assert id_ in ids(checked)
+    said = f"the {name} filed in the output of cell 2 is not what its digest is of"
+    assert checked[id_].sentence == f"{id_} is contradicted by the digest beside it: {said}"
+
+
+@pytest.mark.parametrize("part", ["sha-256", "ref", "digest"])
+def test_what_stands_beside_it_is_held_to_it(kept, part):
+    file, name, id_ = kept
+
+    def change(it):
+        held = it if part in it else it["ticket"]
+        held[part] = flip(held[part])
+
+    assert id_ in ids(with_filed(file, name, change))
+
+
+def test_a_changed_thing_does_not_get_into_a_copy_that_is_handed_on(kept):
+    file, name, _ = kept
+    with_filed(file, name, lambda it: it.update(data=flip(it["data"])))
+    shared = rb.share_notebook(file)
+    [said] = [found for found in shared.findings if "not what its digest is of" in found.what]
+    assert (said.action, said.place) == ("removed", f"the {name} filed in output 1 of cell 2")
