@@ -302,7 +302,12 @@ def rows_told(html: str) -> list[int]:
     limits = (found for text in texts if (found := _LIMITED.match(text)) is not None)
     meanings = max((len(block.rows) for block in blocks if block.label == "Rules"), default=0)
     # Of the lines in a block one is its head, and one may stand below; a meaning has two.
-    return [most - 2, most - 3, (meanings - 1) // 2, *(int(one[1].replace(",", "")) for one in limits)]
+    return [
+        most - 2,
+        most - 3,
+        (meanings - 1) // 2,
+        *(int(one[1].replace(",", "")) for one in limits),
+    ]
 
 
 def cells_told(html: str) -> list[int]:
