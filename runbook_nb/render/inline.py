@@ -82,7 +82,7 @@ def draw_inline(graph: Graph, alt: str, column: int) -> Inline:
     ...     draw_inline(Graph(nodes=(GraphNode(key="a", title="A"),)), "a stage", 300).note
     "no picture: layout='none' is set"
     """
-    key = (graph, alt, column, settings.layout)
+    key = (graph, alt, column, settings.layout, settings.max_cell)
     with _lock:
         if (known := _drawn.get(key)) is not None:
             _drawn.move_to_end(key)
@@ -99,7 +99,7 @@ def draw_inline(graph: Graph, alt: str, column: int) -> Inline:
     return made
 
 
-_drawn: OrderedDict[tuple[Graph, str, int, str], Inline] = OrderedDict()
+_drawn: OrderedDict[tuple[Graph, str, int, str, int], Inline] = OrderedDict()
 _lock = threading.Lock()
 
 

@@ -102,7 +102,7 @@ def _drawn(flow: Flow, whole: Graph) -> Drawing:
     if settings.layout == "none":  # which can be said without writing the chart down
         return Drawing(alt=_alt(flow), note=lay_out("").note)
     # Folding and writing the chart down costs more than finding what came of it the last time.
-    key = (whole, _alt(flow), settings.theme, settings.layout)
+    key = (whole, _alt(flow), settings.theme, settings.layout, settings.max_cell)
     with _lock:
         if (known := _drawings.get(key)) is not None:
             _drawings.move_to_end(key)
@@ -149,7 +149,7 @@ def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
 
 #: Pictures by what they were laid out from, and the drawings of whole charts.
 _kept: OrderedDict[tuple[str, str, str], Drawing] = OrderedDict()
-_drawings: OrderedDict[tuple[Graph, str, str, str], Drawing] = OrderedDict()
+_drawings: OrderedDict[tuple[Graph, str, str, str, int], Drawing] = OrderedDict()
 _lock = threading.Lock()
 
 _Key = TypeVar("_Key")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,17 +54,19 @@ _SCHEMA: Final = (
     "at INTEGER NOT NULL, tool TEXT NOT NULL, rules TEXT, version TEXT NOT NULL, "
     "rules_digest TEXT, verdicts TEXT, rows INTEGER NOT NULL, complete INTEGER NOT NULL, "
     "session TEXT, origin TEXT NOT NULL, bytes INTEGER NOT NULL, sum TEXT NOT NULL, "
-    "body BLOB NOT NULL)",
+    "seal TEXT NOT NULL, body BLOB NOT NULL)",
     "CREATE UNIQUE INDEX run_digest ON run (digest)",
     "CREATE INDEX run_of ON run (tool, id)",
 )
 #: Marks the file as a history of runs ("rbnR"), and says which form its tables have.
 FORM: Final = Form(application=0x72626E52, version=1, schema=_SCHEMA, what="history of runs")
 
-_ENTRY: Final = (
-    "SELECT id, at, tool, rules, version, rules_digest, verdicts, rows, complete, session, origin, "
-    "digest, bytes FROM run"
+#: What is shown of a run without its answer being read; its seal is what that was when added.
+_SHOWN: Final = (
+    *("at", "tool", "rules", "version", "rules_digest", "verdicts", "rows", "complete"),
+    *("session", "origin", "digest"),
 )
+_ENTRY: Final = f"SELECT id, {', '.join(_SHOWN)}, bytes, seal FROM run"  # noqa: S608 - our own
 
 
 class Runs(Renderable):
@@ -152,10 +154,10 @@ class Runs(Renderable):
         read = _read(envelope)
         with self._database.transaction() as database:
             known = database.execute(
-                "SELECT id, complete FROM run WHERE digest = ?", (read["digest"],)
+                "SELECT id, complete, at, session FROM run WHERE digest = ?", (read["digest"],)
             ).fetchone()
             if known is None:
-                row = {**read, "at": now_ms(settings.current), "session": session}
+                row = _sealed({**read, "at": now_ms(settings.current), "session": session})
                 marks = ", ".join("?" * len(row))
                 made = database.execute(
                     f"INSERT INTO run ({', '.join(row)}) VALUES ({marks})",  # noqa: S608 - ours
@@ -165,10 +167,11 @@ class Runs(Renderable):
             else:
                 number = known[0]
                 if read["complete"] > known[1]:  # never by another that says as much
-                    named = ", ".join(f"{name} = ?" for name in read)
+                    row = _sealed({**read, "at": known[2], "session": known[3]})
+                    named = ", ".join(f"{name} = ?" for name in row)
                     database.execute(
                         f"UPDATE run SET {named} WHERE id = ?",  # noqa: S608 - ours
-                        (*read.values(), number),
+                        (*row.values(), number),
                     )
             return _entry(database, number)
 
@@ -437,6 +440,14 @@ def _read(envelope: Envelope) -> dict[str, Any]:
     }
 
 
+def _sealed(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "seal": _seal([row[name] for name in _SHOWN])}
+
+
+def _seal(shown: Sequence[Any]) -> str:
+    return digest(canonical(list(shown)))
+
+
 def _rules(envelope: Envelope) -> tuple[str | None, str | None]:
     """Give name and digest of the declared rules, where they are carried."""
     name, version = envelope.rules
@@ -473,8 +484,10 @@ def _row_of(database: sqlite3.Connection, question: str, number: Any) -> Any:
 
 def _read_entry(row: Any) -> RunEntry:
     number, at, tool, rules, version, rules_digest, verdicts, rows, complete = row[:9]
-    session, origin, named, size = row[9:]
+    session, origin, named, size, seal = row[9:]
     try:
+        if _seal(row[1:-2]) != seal:
+            raise ValueError("other facts")
         counts = None if verdicts is None else FrozenDict(json.loads(verdicts))
         return RunEntry(
             id=number,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import Card, Flow
@@ -40,6 +40,9 @@ WALK: Final = "Walk"
 CARRIED: Final = "the answer carried beside it, drawn anew"
 FUNCTIONS: Final = "a rule is a function, whose content is not carried"
 PATH: Final = "the path that was taken is not carried"
+
+#: Characters a cell is cut to, unless somebody set it otherwise.
+MAX_CELL: Final = 200
 
 #: What is said of a picture.
 _NOTE: Final = re.compile(
@@ -109,35 +112,45 @@ class Redrawn:
         sections = tuple(walk if one.label == WALK else one for one in card.sections)
         return replace(card, sections=sections)
 
-    def texts(self, found: str) -> Iterator[str]:
-        """Yield the texts it may have been shown as, the likeliest first."""
+    def texts(self, found: str, cells: Sequence[int]) -> Iterator[str]:
+        """Yield the texts it may have been shown as, the likeliest first.
+
+        Parameters
+        ----------
+        found : str
+            The text that is there.
+        cells : sequence of int
+            Characters that a cell may have been cut to.
+        """
         indented = sum(line.startswith("  ") for line in found.split("\n"))
         tried = [(10, 50), (10, EXPORTED_ROWS), (20, 50)]
         tried += [(max(indented - n, 1), listed) for n in (0, 1) for listed in (50, EXPORTED_ROWS)]
-        for shown, listed in dict.fromkeys(tried):
-            with settings(max_text_rows=shown, max_table_rows=max(shown, listed)):
+        for cell, (shown, listed) in product(cells, dict.fromkeys(tried)):
+            rows = max(shown, listed)
+            with settings(max_text_rows=shown, max_table_rows=rows, max_cell=cell):
                 yield render_text(self.card())
 
     def pages(
-        self, rows: int, output: Output, *, picture: bool, told: Sequence[int] = ()
+        self, rows: Sequence[int], cells: Sequence[int], output: Output, *, picture: bool
     ) -> Iterator[str]:
         """Yield the HTML it may have been shown as, the likeliest first.
 
         Parameters
         ----------
-        rows : int
-            Texts in the block of verdicts: its head, the rows shown, and perhaps a line below.
+        rows : sequence of int
+            Lines that its tables may have been cut to.
+        cells : sequence of int
+            Characters that a cell may have been cut to.
         output : Output
         picture : bool
             Whether it shows one.
-        told : sequence of int
-            How many lines of a table its headings say are shown.
         """
         most = EXPORTED_ROWS if output.export else 50
-        tried = (most, rows - 2, rows - 3, *told, 50, EXPORTED_ROWS)
+        tried = [many for many in (most, *rows, 50, EXPORTED_ROWS) if many > 0]
+        layout = "pure" if picture else "none"
         write = _exported if output.export else envelope_payload
-        for many in dict.fromkeys(many for many in tried if many > 0):
-            with settings(max_table_rows=many, layout="pure" if picture else "none"):
+        for cell, many in product(cells, dict.fromkeys(tried)):
+            with settings(max_table_rows=many, max_cell=cell, layout=layout):
                 card = replace(self.card(), payload=partial(write, self.envelope))
                 drawn = render_html(card, export=output.export, page=output.page)
                 yield page_around(self.envelope, card, drawn) if output.page else drawn
@@ -207,8 +220,9 @@ def joined(text: Any) -> str:
 
 
 def _text(redrawn: Redrawn, output: Output, found: str, claims: Claims) -> None:
+    cells = cells_told(joined(output.data.get(HTML)))
     best: tuple[int, Any, Any] | None = None
-    for expected in redrawn.texts(found):
+    for expected in redrawn.texts(found, cells):
         count, line, want = _differing_lines(found, expected)
         if best is None or count < best[0]:
             best = count, line, want
@@ -243,15 +257,18 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
         claims.settle(name, told, False, CARRIED, place, told=(reason, "a card"))
         return
     blocks = blocks_of(card)
-    rows = max((len(block.rows) for block in blocks if block.label == "Verdicts"), default=0)
     best: tuple[int, list[tuple[str, Any, Any]], Sequence[Block], str] | None = None
     picture = any(block.pictures for block in blocks)
-    for drawn in redrawn.pages(rows, output, picture=picture, told=_limits_told(blocks)):
+    for drawn in redrawn.pages(rows_told(html), cells_told(html), output, picture=picture):
         expected = blocks_of(card_in(drawn) or "")
         wrong = list(_differing(blocks, expected))
-        if best is None or len(wrong) < best[0]:
-            best = len(wrong), wrong, expected, drawn
-        if not wrong:
+        count = len(wrong)
+        if redrawn.flow is not None:
+            walks = _without_notes(_walked(blocks), _walked(expected))
+            count += (walks[0] != walks[1]) + (_pictured(blocks) != _pictured(expected))
+        if best is None or count < best[0]:
+            best = count, wrong, expected, drawn
+        if not count:
             break
     assert best is not None  # noqa: S101 - several are tried
     _, wrong, expected, drawn = best
@@ -277,11 +294,40 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     _walk(redrawn, output, blocks, expected, claims)
 
 
-def _limits_told(blocks: Sequence[Block]) -> list[int]:
-    """Give the numbers of lines that headings say are shown of more, in their order."""
+def rows_told(html: str) -> list[int]:
+    """Give the lines that tables in an output may have been cut to."""
+    blocks = blocks_of(card_in(html) or "")
+    most = max((len(block.rows) for block in blocks if block.label == "Verdicts"), default=0)
     texts = (text for block in blocks for row in block.rows for text in row)
-    found = (_LIMITED.match(text) for text in texts)
-    return list(dict.fromkeys(int(one[1].replace(",", "")) for one in found if one is not None))
+    limits = (found for text in texts if (found := _LIMITED.match(text)) is not None)
+    meanings = max((len(block.rows) for block in blocks if block.label == "Rules"), default=0)
+    # Of the lines in a block one is its head, and one may stand below; a meaning has two.
+    return [
+        most - 2,
+        most - 3,
+        (meanings - 1) // 2,
+        *(int(one[1].replace(",", "")) for one in limits),
+    ]
+
+
+def cells_told(html: str) -> list[int]:
+    """Give the characters that cells may have been cut to: the usual, and as those that were."""
+    blocks = blocks_of(card_in(html) or "")
+    texts = (text for block in blocks for row in block.rows for text in row)
+    cut = {text.rindex("…") + 1 for text in texts if "…" in text}
+    longest = sorted(cut, reverse=True)[:2]
+    # A blank before the cut is gone, so the limit may be one more.
+    tried = [MAX_CELL, *(length + more for length in longest for more in (0, 1))]
+    return list(dict.fromkeys(tried))
+
+
+def _pictured(blocks: Sequence[Block]) -> list[list[str]]:
+    """Give the texts of the pictures, in an order of their own: engines differ in theirs."""
+    return [sorted(one.texts or ()) for block in blocks for one in block.pictures]
+
+
+def _walked(blocks: Sequence[Block]) -> Sequence[tuple[str, ...]]:
+    return next((block.rows for block in blocks if block.label == WALK), ())
 
 
 def _differing(found: Sequence[Block], expected: Sequence[Block]) -> Iterator[tuple[str, Any, Any]]:

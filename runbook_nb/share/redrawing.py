@@ -15,7 +15,15 @@ from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.grounds import Ground
-from runbook_nb.share.outputs import HTML, TEXT, Output, Redrawn
+from runbook_nb.share.outputs import (
+    HTML,
+    TEXT,
+    Output,
+    Redrawn,
+    cells_told,
+    joined,
+    rows_told,
+)
 from runbook_nb.share.scrubbing import OURS
 from runbook_nb.share.travelling import carries
 
@@ -57,14 +65,16 @@ def _forms(
     data = output["data"]
     text, html = data.get(TEXT), data.get(HTML)
     if isinstance(text, str):
-        for found, drawn in zip(one.texts(text), other.texts(text), strict=False):
+        cells = cells_told(joined(html))
+        for found, drawn in zip(one.texts(text, cells), other.texts(text, cells), strict=False):
             if found.rstrip("\n") == text.rstrip("\n"):
                 yield TEXT, drawn
                 break
     if isinstance(html, str):
         shown = Output("", data, (), export=carries(output.get("metadata")))
         pictured = "<img" in html
-        pages = (each.pages(0, shown, picture=pictured) for each in (one, other))
+        tried = rows_told(html), cells_told(html)
+        pages = (each.pages(*tried, shown, picture=pictured) for each in (one, other))
         for found, drawn in zip(*pages, strict=False):
             if OURS.sub("", found) == OURS.sub("", html):
                 yield HTML, _carrying(drawn, comment_of(lambda _: after, None))

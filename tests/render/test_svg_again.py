@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runbook_nb._view import Flow, Graph, GraphNode
+from runbook_nb._view import Data, Flow, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render import svg
 from runbook_nb.settings import settings
 
@@ -31,6 +31,17 @@ def test_another_chart_or_theme_is_drawn_anew():
         dark = drawn(flow_of("One of two"))
     assert dark.svg != first.svg
     assert drawn(flow_of("One of two")) == first
+
+
+def test_a_chart_whose_values_were_cut_is_drawn_anew_where_they_are_not():
+    line = GraphLine(text=Data(value="a value of some length"), kind="label")
+    nodes = GraphNode(key="a", title="A"), GraphNode(key="b", title="B")
+    edge = GraphEdge(source="a", target="b", lines=(line,))
+    flow = Flow(lines=(), graph=Graph(nodes=nodes, edges=(edge,)))
+    with settings(max_cell=10):
+        cut = drawn(flow)
+    assert "some length" not in cut.svg
+    assert "some length" in drawn(flow).svg
 
 
 def test_what_could_not_be_drawn_is_tried_again(monkeypatch):

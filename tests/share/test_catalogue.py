@@ -362,10 +362,24 @@ def test_what_was_changed_behind_its_back_is_told_and_hides_no_other(path, runs,
     assert len(runs.history()) == 2
 
 
-@pytest.mark.parametrize("column", ["verdicts", "origin"])
-def test_an_entry_that_cannot_be_read_is_told(path, runs, column):
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("verdicts", "no json"),
+        ("origin", "no json"),
+        ("verdicts", '[["old",99]]'),
+        ("rows", 99),
+        ("complete", 0),
+        ("version", "v9"),
+        ("rules_digest", "sha-256:0"),
+        ("tool", "other"),
+        ("session", "other"),
+        ("at", 0),
+    ],
+)
+def test_an_entry_that_says_other_than_was_added_is_told(path, runs, column, value):
     runs.add(answer())
-    change(path, f"UPDATE run SET {column} = 'no json'")  # noqa: S608 - ours
+    change(path, f"UPDATE run SET {column} = ?", (value,))  # noqa: S608 - ours
     with pytest.raises(ArtifactError) as caught:
         runs.history()
     assert caught.value.code == "integrity"

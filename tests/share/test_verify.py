@@ -301,6 +301,17 @@ def test_what_only_style_hides_is_named(tmp_path):
     assert "may be hidden by style" in checked["output[1].text/html.style"].because
 
 
+@pytest.mark.parametrize("name", ["short way", "outside", "long way", "never there"])
+def test_cells_that_were_cut_otherwise_are_drawn_anew(name, tmp_path):
+    with settings(layout="pure", max_cell=20):
+        data = bundle_of(answer(name))[0]
+    assert data["text/html"] != bundled(name)["text/html"]
+    assert ids(one(saved(tmp_path / "b.ipynb", data))) == []
+    shorter = data["text/html"].replace("within a week", "within a day", 1)
+    if shorter != data["text/html"]:
+        assert ids(one(saved(tmp_path / "b.ipynb", {**data, "text/html": shorter}))) != []
+
+
 def at_the_end_of_the_card(html, text):
     end = html.rindex("</div>")
     return html[:end] + text + html[end:]
@@ -348,10 +359,11 @@ def test_a_form_that_no_answer_is_shown_in_is_named(tmp_path):
 
 
 def test_tables_that_were_cut_as_their_headings_say_are_drawn_anew(tmp_path):
-    with settings(layout="pure", max_table_rows=1, max_text_rows=1):
-        data = bundle_of(answer("nothing to judge"))[0]
-    assert ids(one(saved(tmp_path / "b.ipynb", data))) == []
-    assert "1 of 2 shown" in data["text/html"]
+    for name, rows, said in (("nothing to judge", 1, "1 of 2 shown"), ("one row", 2, "old")):
+        with settings(layout="pure", max_table_rows=rows, max_text_rows=rows):
+            data = bundle_of(answer(name))[0]
+        assert ids(one(saved(tmp_path / "b.ipynb", data))) == []
+        assert said in data["text/html"]
 
 
 def redrawn(html, change):
