@@ -166,7 +166,7 @@ def found_in(path: str | os.PathLike[str]) -> list[Found]:
     >>> with TemporaryDirectory() as folder:
     ...     found = found_in(envelope.to_notebook(f"{folder}/answer.ipynb"))
     >>> [(one.place, one.carrier, one.is_answer) for one in found]
-    [('the output of cell 2', 'metadata', True), ('the output of cell 2', 'comment', True)]
+    [('output 1 of cell 2', 'metadata', True), ('output 1 of cell 2', 'comment', True)]
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -196,7 +196,7 @@ def _in_notebook(path: Path, document: Any) -> list[Found]:
         outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
         for position, output in enumerate(outputs if isinstance(outputs, list) else ()):
             if isinstance(output, Mapping):
-                place = f"the output of cell {number + 1}"
+                place = f"output {position + 1} of cell {number + 1}"
                 found += _in_output(output, place, (number, position))
     return found
 

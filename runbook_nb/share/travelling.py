@@ -232,7 +232,7 @@ def read_travelling(entry: Any) -> Carried:
     text = entry.get("payload") if isinstance(entry, Mapping) else None
     if isinstance(text, str) and entry.get("format") == NOTEBOOK_FORMAT:
         payload = _parsed(text)
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict) or not isinstance(text, str):
         return Carried(payload=None, filed={})
     if entry.get("sha-256") != _digest(text):
         return Carried(payload=None, filed={}, left=payload)

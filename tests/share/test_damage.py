@@ -78,7 +78,7 @@ def test_the_first_places_that_differ_are_named(written, change, id_, one, other
     checked = change(written, flipped)
     assert [claim.id for claim in checked.contradicted] == [id_]
     assert checked[id_].sentence == (
-        f"{id_} is contradicted by the digest beside it: the answer in the {one} of the output of "
+        f"{id_} is contradicted by the digest beside it: the answer in the {one} of output 1 of "
         f"cell 2 was changed after it was written; it differs from the copy in its {other} at "
         "verdicts[host=db-1].disk_pct: 79.0, there 78.0"
     )
@@ -105,7 +105,7 @@ def test_a_digest_that_was_changed_is_told_from_an_answer_that_was(written):
 def test_what_can_no_longer_be_read_says_where_it_can_be(written, change):
     [claim] = with_payload(written, change).contradicted
     assert claim.difference == (
-        "the answer in the metadata of the output of cell 2 cannot be read, or not by this "
+        "the answer in the metadata of output 1 of cell 2 cannot be read, or not by this "
         "version; the copy in its HTML can be"
     )
 
@@ -116,7 +116,7 @@ def test_where_there_is_no_copy_nothing_is_said_of_one(tmp_path, written):
     written.write_text(json.dumps(document), encoding="utf-8")
     [claim] = with_comment(written, flipped).contradicted
     assert claim.difference == (
-        "the answer in the HTML of the output of cell 2 was changed after it was written"
+        "the answer in the HTML of output 1 of cell 2 was changed after it was written"
     )
 
 
