@@ -81,13 +81,33 @@ def read_embedded(html: str) -> dict[str, Any] | None:
         None when there is no such comment, more than one, or one that is damaged, too large, or
         no JSON object.
     """
+    return _read(html, damaged=False)
+
+
+def read_damaged(html: str) -> dict[str, Any] | None:
+    """Read what is left of a payload whose digest speaks against it, to tell what was changed.
+
+    Parameters
+    ----------
+    html : str
+        As `read_embedded` takes it.
+
+    Returns
+    -------
+    dict or None
+        None where no JSON object is left of it.
+    """
+    return _read(html, damaged=True)
+
+
+def _read(html: str, *, damaged: bool) -> dict[str, Any] | None:
     found = COMMENT.findall(html, 0) if html.count(_START) == 1 else []
     if len(found) != 1 or len(found[0][1]) > MAX_READ:
         return None
     checked, packed = found[0]
     try:
         text = base64.b64decode(packed, validate=True)
-        if hashlib.sha256(text).hexdigest() != checked:
+        if not damaged and hashlib.sha256(text).hexdigest() != checked:
             return None
         value = json.loads(text.decode("utf-8"), parse_constant=_refuse)
     except (binascii.Error, ValueError, RecursionError):

@@ -18,7 +18,7 @@ from runbook_nb._text import clip, counted, show, visible
 from runbook_nb._value import frozen
 from runbook_nb.artifacts import Record
 from runbook_nb.errors import LoadError
-from runbook_nb.render.embed import MARK, read_embedded
+from runbook_nb.render.embed import MARK, read_damaged, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.payload import PAYLOAD_FORMAT
 from runbook_nb.share.travelling import (
@@ -54,6 +54,8 @@ class Found:
         What its tickets stand for, where that is carried too.
     damaged : frozenset of str
         The tickets of what is carried and was changed since.
+    left : mapping or None
+        What can still be read of a payload whose digest speaks against it. It is never an answer.
     output : tuple of int or None
         Of a notebook the numbers, from 0, of the cell and of its output.
     """
@@ -63,6 +65,7 @@ class Found:
     carrier: Literal["metadata", "comment", "file"] = "comment"
     filed: Mapping[str, Record] = field(default_factory=dict)
     damaged: frozenset[str] = frozenset()
+    left: Mapping[str, Any] | None = None
     output: tuple[int, int] | None = None
 
     @property
@@ -163,7 +166,7 @@ def found_in(path: str | os.PathLike[str]) -> list[Found]:
     >>> with TemporaryDirectory() as folder:
     ...     found = found_in(envelope.to_notebook(f"{folder}/answer.ipynb"))
     >>> [(one.place, one.carrier, one.is_answer) for one in found]
-    [('the output of cell 2', 'metadata', True), ('the output of cell 2', 'comment', True)]
+    [('output 1 of cell 2', 'metadata', True), ('output 1 of cell 2', 'comment', True)]
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -193,7 +196,7 @@ def _in_notebook(path: Path, document: Any) -> list[Found]:
         outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
         for position, output in enumerate(outputs if isinstance(outputs, list) else ()):
             if isinstance(output, Mapping):
-                place = f"the output of cell {number + 1}"
+                place = f"output {position + 1} of cell {number + 1}"
                 found += _in_output(output, place, (number, position))
     return found
 
@@ -235,6 +238,7 @@ def _in_output(output: Mapping[str, Any], place: str, at: tuple[int, int]) -> It
             carrier="metadata",
             filed=read.filed,
             damaged=read.damaged,
+            left=read.left,
             output=at,
         )
     if isinstance(data, Mapping):
@@ -249,7 +253,9 @@ def _joined(text: Any) -> str:
 
 def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Found]:
     if MARK in html:
-        yield Found(place=place, payload=read_embedded(html), output=at)
+        payload = read_embedded(html)
+        left = read_damaged(html) if payload is None else None
+        yield Found(place=place, payload=payload, left=left, output=at)
 
 
 # -- choosing ------------------------------------------------------------------------------

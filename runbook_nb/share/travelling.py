@@ -55,11 +55,14 @@ class Carried:
         What the tickets of the answer stand for, by reference.
     damaged : frozenset of str
         The references of what is there and is not what its digest is of.
+    left : mapping or None
+        What can still be read of a payload whose digest speaks against it.
     """
 
     payload: Mapping[str, Any] | None
     filed: Mapping[str, Record]
     damaged: frozenset[str] = frozenset()
+    left: Mapping[str, Any] | None = None
 
 
 class FiledBeside:
@@ -227,14 +230,12 @@ def read_travelling(entry: Any) -> Carried:
     """
     payload = None
     text = entry.get("payload") if isinstance(entry, Mapping) else None
-    if (
-        isinstance(text, str)
-        and entry.get("format") == NOTEBOOK_FORMAT
-        and entry.get("sha-256") == _digest(text)
-    ):
+    if isinstance(text, str) and entry.get("format") == NOTEBOOK_FORMAT:
         payload = _parsed(text)
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict) or not isinstance(text, str):
         return Carried(payload=None, filed={})
+    if entry.get("sha-256") != _digest(text):
+        return Carried(payload=None, filed={}, left=payload)
     filed = entry.get("filed")
     filed = filed if isinstance(filed, Mapping) else {}
     read = {ref: read_record(ref, written) for ref, written in filed.items()}

@@ -21,6 +21,7 @@ from runbook_nb.runbook.claims import Claims, Place
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verify import MALFORMED, Verification, claims_about
 from runbook_nb.share.celltexts import claim_cells
+from runbook_nb.share.damage import CARRIERS, damage_of
 from runbook_nb.share.hydrate import (
     Found,
     document_in,
@@ -43,8 +44,6 @@ from runbook_nb.share.shown import blocks_of, card_in
 
 #: Rows whose explanations are looked through for one that a file shows.
 MOST_EXPLAINED: Final = 1_000
-
-CARRIERS: Final = {"metadata": "its metadata", "comment": "what it shows", "file": "the file"}
 
 
 def verify_file(
@@ -114,13 +113,14 @@ def _verified(path: Path, forms: Sequence[Found], more: Mapping[str, Any]) -> Ve
         if one.carrier == "file":
             continue
         told = f"the answer in {CARRIERS[one.carrier]} is whole"
-        damaged = ("it cannot be read, or is not what was written", "what its digest is of")
         basis, id_ = "the digest beside it", f"form.{one.carrier}"
-        claims.settle(id_, told, one.payload is not None, basis, told=damaged)
-    whole = [one for one in forms if one.payload is not None]
-    if not whole:
+        copy = next((other for other in forms if other.payload is not None), None)
+        whole = one.payload is not None
+        claims.settle(id_, told, whole, basis, said="" if whole else damage_of(one, copy))
+    read = [one for one in forms if one.payload is not None]
+    if not read:
         return Verification(place, claims.made)
-    first = whole[0]
+    first = read[0]
     try:
         envelope = envelope_of(path, first, more["artifacts"])
     except LoadError as error:
@@ -132,7 +132,7 @@ def _verified(path: Path, forms: Sequence[Found], more: Mapping[str, Any]) -> Ve
         envelope, artifacts=envelope.artifacts, rules=more["rules"], recording=more["recording"]
     )
     _carried(first, ground, claims)
-    for other in whole[1:]:
+    for other in read[1:]:
         wire = other.payload.get("envelope") if other.payload is not None else None
         told = f"{CARRIERS[first.carrier]} and {CARRIERS[other.carrier]} carry the same answer"
         claim_twin("form.same", told, ground, wire, ("forms", other.carrier), claims)

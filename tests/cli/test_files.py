@@ -93,7 +93,7 @@ def test_of_several_answers_one_is_named(call, envelope):
     nbformat.write(nbformat.v4.new_notebook(cells=cells), "a.ipynb")
     status, _, err = call("render", "a.ipynb")
     assert status == 3
-    assert "a.ipynb carries 2 answers: 0: triage in the output of cell 1; 1: triage in" in err
+    assert "a.ipynb carries 2 answers: 0: triage in output 1 of cell 1; 1: triage in" in err
     assert "old  b" in call("render", "a.ipynb", "--which", "1")[1]
 
 

@@ -46,7 +46,7 @@ def files(tmp_path):
 def test_where_nothing_is_contradicted_the_status_is_0(call, files):
     status, out, _ = call(files["good"])
     assert status == 0
-    assert "good.ipynb: triage in the output of cell 2" in out
+    assert "good.ipynb: triage in output 1 of cell 2" in out
     assert ", 0 contradicted, " in out
     assert "because it is declared by the author or a tool" in out
     assert "counts.rows_total" not in out  # what is confirmed is only counted

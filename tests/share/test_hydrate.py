@@ -143,7 +143,7 @@ def test_of_several_answers_one_has_to_be_named(shown, tmp_path):
     path = notebook(tmp_path / "a.ipynb", "<p>no answer</p>", *shown)
     error = refused(path)
     assert error.code == "several_answers"
-    assert "0: triage in the output of cell 2; 1: triage in the output of cell 3" in str(error)
+    assert "0: triage in output 1 of cell 2; 1: triage in output 1 of cell 3" in str(error)
     found = [Envelope.from_notebook(path, which=n).verdicts[0]["host"] for n in (0, 1, -1, -2)]
     assert found == ["a", "b", "b", "a"]
 
@@ -230,7 +230,7 @@ def test_outputs_that_were_cleared_carry_nothing_and_the_reasons_are_named(envel
 def test_a_damaged_answer_is_damaged_and_not_absent(shown, tmp_path, spoil):
     error = refused(notebook(tmp_path / "a.ipynb", spoil(shown[0])))
     assert error.code == "damaged"
-    assert "the output of cell 1" in str(error)
+    assert "output 1 of cell 1" in str(error)
 
 
 def test_an_answer_of_a_later_version_is_refused_by_its_form(tmp_path):

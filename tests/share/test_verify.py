@@ -195,8 +195,8 @@ def test_a_notebook_of_several_answers_gives_one_verification_each(tmp_path):
         saved(tmp_path / "b.ipynb", bundled("one row"), {"text/plain": "3"}, bundled("alone"))
     )
     assert [checked.name for checked in found] == [
-        "triage in the output of cell 1",
-        "one in the output of cell 3",
+        "triage in output 1 of cell 1",
+        "one in output 1 of cell 3",
     ]
     assert found[0]["outputs"].claimed == "1 other output"
     assert found[1]["output[3].text/plain"].status == "confirmed"
@@ -527,7 +527,7 @@ def test_one_character_of_what_was_filed_is_found_out(kept):
     file, name, id_ = kept
     checked = with_filed(file, name, lambda it: it.update(data=flip(it["data"])))
     assert id_ in ids(checked)
-    said = f"the {name} filed in the output of cell 2 is not what its digest is of"
+    said = f"the {name} filed in output 1 of cell 2 is not what its digest is of"
     assert checked[id_].sentence == f"{id_} is contradicted by the digest beside it: {said}"
 
 
