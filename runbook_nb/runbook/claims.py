@@ -97,7 +97,7 @@ def place_text(place: Place) -> str:
     return text
 
 
-@frozen
+@frozen(repr=False)
 class Claim(Renderable, Immutable):
     """Something an answer says, and what became of checking it.
 
