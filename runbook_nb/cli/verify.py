@@ -6,9 +6,9 @@ Command line layer. Everything the command needs beyond its options is imported 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,8 +16,13 @@ from runbook_nb.cli.main import ANSWERED, CONTRADICTED, NO_ANSWER, NOT_CARRIED, 
 from runbook_nb.errors import LoadError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from runbook_nb.runbook.claims import Claim
     from runbook_nb.runbook.verify import Verification
+
+#: Characters of what is claimed that are told of a claim that nothing speaks against.
+_CLAIMED: Final = 160
 
 
 def verify(  # noqa: PLR0917 - options of a command
@@ -50,6 +55,7 @@ def verify(  # noqa: PLR0917 - options of a command
 
     given = [RuleSet.load(path) for path in rules or ()]
     told: list[dict[str, Any]] = []
+    checked: list[Verification] = []
     statuses = set()
     for file in files:
         try:
@@ -62,11 +68,14 @@ def verify(  # noqa: PLR0917 - options of a command
             told.append({"file": str(file), "status": "unreadable", "message": one_line(error)})
             continue
         status = _status(found)
+        checked += found
         statuses.add(status)
         if as_json:
             told.append(_as_json(file, found))
         else:
             _print(file, found, every=every)
+    if checked and not as_json:
+        _print_last(checked)
     if as_json:
         print(json.dumps(told, indent=1, ensure_ascii=False))
     return next(
@@ -90,35 +99,86 @@ def _as_json(file: Path, found: Sequence[Verification]) -> dict[str, Any]:
 
 
 def _print(file: Path, found: Sequence[Verification], *, every: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False, soft_wrap=False)
+    """Print what became of the answers of a file, what is contradicted claim by claim."""
+    console = _console()
     if not found:
-        console.print(Text(f"{file}: not carried, the file holds no answer that can be checked"))
+        _say(console, f"{file}: not carried, the file holds no answer that can be checked")
         return
     for one in found:
-        console.print(Text(f"{file}: {one.name}"))
-        console.print(Text(one.sentence, style="bold"))
-        shown = [claim for claim in one if every or claim.status != "confirmed"]
-        if not shown:
-            continue
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for claim in shown:
-            table.add_row(*(Text(cell, style=_style(claim)) for cell in _cells(claim)))
-        console.print(table)
+        _say(console, f"{file}: {one.name}")
+        _say(console, one.sentence, style="bold")
+        for claim in one.contradicted:
+            console.print()
+            _say(console, f"contradicted  {claim.id}", style="bold red")
+            for term, said in _parts(claim):
+                _say(console, f"{term:<10}{said}", style="red", indent=2, hanging=12)
+        if one.contradicted:
+            console.print()
+        if every:
+            _print_alike(console, "confirmed, by", one.confirmed, "green")
+        _print_alike(console, "cannot be checked, because", one.unchecked, "dim")
 
 
-def _style(claim: Claim) -> str:
-    return {"contradicted": "bold red", "confirmed": "green"}.get(claim.status, "dim")
+def _parts(claim: Claim) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of a claim that is contradicted, a line each."""
+    from runbook_nb.runbook.claims import quoted
+
+    yield "claimed", claim.claimed
+    if claim.said:
+        yield "found", claim.said
+    else:
+        yield "found", quoted(claim.found)
+        yield "expected", quoted(claim.expected)
+    yield "by", claim.basis
+    if claim.where:
+        yield "where", claim.where
 
 
-def _cells(claim: Claim) -> tuple[str, str, str]:
+def _print_alike(console: Console, words: str, claims: Sequence[Claim], style: str) -> None:
+    """Print claims that fared alike below the reason they share."""
+    from runbook_nb._text import clip
+
+    alike: dict[str, list[Claim]] = {}
+    for claim in claims:
+        alike.setdefault(claim.because or claim.basis, []).append(claim)
+    for why, ones in alike.items():
+        _say(console, f"{words} {why}", style=style)
+        for claim in ones:
+            said = f"{claim.id}: {clip(claim.claimed, _CLAIMED)}"
+            _say(console, said, style=style, indent=2, hanging=6)
+
+
+def _print_last(told: Sequence[Verification]) -> None:
+    """Print whether anything is contradicted, of all files, below everything else."""
+    from runbook_nb._text import counted
+
+    count = sum(len(one.contradicted) for one in told)
+    words = f"{counted(count, 'claim')} {'is' if count == 1 else 'are'}" if count else "nothing is"
+    _say(_console(), f"{words} contradicted", style="bold red" if count else "bold")
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+def _say(
+    console: Console, said: str, *, style: str = "", indent: int = 0, hanging: int = 2
+) -> None:
+    """Print a paragraph as wide as the console is, its first line less indented than the rest."""
+    from textwrap import wrap
+
+    from rich.text import Text
+
     from runbook_nb._text import visible
 
-    said = {
-        "confirmed": f"by {claim.basis}",
-        "contradicted": f"{claim.difference}, by {claim.basis}",
-    }.get(claim.status, f"because {claim.because}")
-    return claim.status, visible(claim.id), visible(said)
+    lines = wrap(
+        visible(said),
+        max(console.width, 40),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * hanging,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        console.print(Text(line, style=style), no_wrap=True, overflow="ignore", crop=False)

@@ -97,6 +97,22 @@ def place_text(place: Place) -> str:
     return text
 
 
+def place_words(place: Place) -> str:
+    """Name a place as people look for it: an output and a cell by their numbers, from 1.
+
+    Examples
+    --------
+    >>> place_words(("cells", 1, "outputs", 0, "data", "text/html")), place_words(("cells", 0))
+    ('output 1 of cell 2', 'cell 1')
+    >>> place_words(("result", "rows_total"))
+    'result.rows_total'
+    """
+    if place[:1] == ("cells",) and len(place) > 1 and isinstance(place[1], int):
+        cell = f"cell {place[1] + 1}"
+        return f"output {place[3] + 1} of {cell}" if place[2:3] == ("outputs",) else cell
+    return "the page" if place[:1] == ("page",) else place_text(place)
+
+
 @frozen(repr=False)
 class Claim(Renderable, Immutable):
     """Something an answer says, and what became of checking it.
@@ -158,6 +174,13 @@ class Claim(Renderable, Immutable):
         if self.said:
             return visible(self.said)
         return f"{quoted(self.found)} was found, {quoted(self.expected)} expected"
+
+    @property
+    def where(self) -> str:
+        """Where that stands, in words; empty where it is about no place."""
+        words = list(dict.fromkeys(place_words(place) for place in self.covers))
+        more = [f"{len(words) - NAMED} more"] if len(words) > NAMED else []
+        return listed([*words[:NAMED], *more])
 
     def to_dict(self) -> dict[str, Any]:
         """Give the claim as JSON values; what does not apply is left out."""

@@ -50,14 +50,54 @@ def test_where_nothing_is_contradicted_the_status_is_0(call, files):
     assert ", 0 contradicted, " in out
     assert "because it is declared by the author or a tool" in out
     assert "counts.rows_total" not in out  # what is confirmed is only counted
+    assert out.splitlines()[-1] == "nothing is contradicted"
+
+
+def test_nothing_runs_on_at_the_width_of_a_terminal(call, files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = call(files["forged"], "--all")
+    assert max(map(len, out.splitlines())) <= 80
+    words = [line for line in out.splitlines() if line.startswith("cannot be checked, because")]
+    assert words
+    assert len(words) == len(set(words))  # a reason is told once, above all it holds for
+
+
+def test_the_last_line_is_about_all_files_and_not_there_where_none_was_checked(call, files):
+    _, out, _ = call(files["forged"], files["good"], files["empty"])
+    assert out.splitlines()[-1] == "2 claims are contradicted"
+    _, out, _ = call(files["empty"])
+    assert "nothing is contradicted" not in out
+
+
+def test_what_is_wrong_in_itself_is_said_in_one_line(call, files):
+    text = files["good"].read_text("utf-8")
+    files["forged"].write_text(text.replace('\\"days\\":9', '\\"days\\":8', 1), "utf-8")
+    status, out, _ = call(files["forged"])
+    assert status == CONTRADICTED
+    [told] = [one for one in out.split("\n\n") if one.startswith("contradicted  form.metadata")]
+    assert "was changed after it was written; it differs from the copy in its HTML at" in told
+    assert "expected" not in told
+    assert out.splitlines()[-1] == "1 claim is contradicted"
 
 
 def test_one_flipped_digit_is_contradicted_and_named(call, files):
     status, out, _ = call(files["forged"])
     assert status == CONTRADICTED == 1
-    [line] = [one for one in out.splitlines() if "output[2].text/html.Verdicts" in one]
-    assert line.startswith("contradicted")
-    assert "days 8 > 7" in out
+    paragraphs = out.split("\n\n")
+    [told] = [one for one in paragraphs if "output[2].text/html.Verdicts" in one]
+    lines = told.splitlines()
+    assert lines[0] == "contradicted  output[2].text/html.Verdicts"
+    assert [line.split()[0] for line in lines[1:]] == [
+        "claimed",
+        "found",
+        "expected",
+        "by",
+        "where",
+    ]
+    assert "days 8 > 7" in lines[2]
+    assert "days 9 > 7" in lines[3]
+    assert lines[5] == "  where     output 1 of cell 2"
+    assert out.splitlines()[-1] == "2 claims are contradicted"
 
 
 def test_a_file_without_an_answer_is_not_carried(call, files):

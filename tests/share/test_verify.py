@@ -498,6 +498,19 @@ def test_a_text_of_the_picture_is_found_out_when_it_is_changed(folder, data):
     assert any(claim.id.startswith("output[1].picture") for claim in checked.contradicted)
 
 
+# --- what the claims are called ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_claim_is_called_as_the_page_says(name, tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "howto" / "check-an-answer.md"
+    table = page.read_text("utf-8").partition("## What the claims are called")[2]
+    told = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    begins = {re.match(r"\w+", id_)[0] for cell in told for id_ in re.findall("`([^`]+)`", cell)}
+    checked = one(live(name).to_notebook(tmp_path / "a.ipynb"), recording=live(name).recording())
+    assert {re.match(r"\w+", claim.id)[0] for claim in checked} <= begins
+
+
 # --- what was filed ----------------------------------------------------------------------------
 
 
