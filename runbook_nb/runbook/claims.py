@@ -113,7 +113,7 @@ def place_words(place: Place) -> str:
     return "the page" if place[:1] == ("page",) else place_text(place)
 
 
-@frozen
+@frozen(repr=False)
 class Claim(Renderable, Immutable):
     """Something an answer says, and what became of checking it.
 

@@ -128,7 +128,8 @@ class Redrawn:
         for cell, (shown, listed) in product(cells, dict.fromkeys(tried)):
             rows = max(shown, listed)
             with settings(max_text_rows=shown, max_table_rows=rows, max_cell=cell):
-                yield render_text(self.card())
+                text = render_text(self.card())
+            yield text  # out of the block: whoever asks for no more would leave it in force
 
     def pages(
         self, rows: Sequence[int], cells: Sequence[int], output: Output, *, picture: bool
@@ -153,7 +154,8 @@ class Redrawn:
             with settings(max_table_rows=many, max_cell=cell, layout=layout):
                 card = replace(self.card(), payload=partial(write, self.envelope))
                 drawn = render_html(card, export=output.export, page=output.page)
-                yield page_around(self.envelope, card, drawn) if output.page else drawn
+                html = page_around(self.envelope, card, drawn) if output.page else drawn
+            yield html
 
 
 def _exported(envelope: Envelope, most: int | None) -> dict[str, Any] | None:

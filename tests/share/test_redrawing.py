@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 
+import runbook_nb as rb
 from runbook_nb.runbook.payload import envelope_payload
 from runbook_nb.share.redrawing import drawn_anew, explained_anew
 
@@ -26,7 +27,9 @@ def test_both_forms_show_the_other_answer(envelope, output, other):
 
 def test_a_form_that_is_not_what_the_answer_looks_like_is_left(envelope, output, other):
     output["data"]["text/html"] = output["data"]["text/html"].replace("zeta", "edited")
+    before = rb.settings.current
     assert set(drawn_anew(output, envelope_payload(envelope), other)) == {"text/plain"}
+    assert rb.settings.current == before
 
 
 @pytest.mark.parametrize("damaged", [{}, {"envelope": 5}, {"envelope": {"af_coverage": {}}}])
