@@ -202,9 +202,11 @@ def _in_notebook(path: Path, document: Any) -> list[Found]:
 
 
 def outputs_in(path: str | os.PathLike[str]) -> Iterator[tuple[tuple[int, int], Any]]:
-    """Yield the outputs of a notebook by their cell and number: their forms by MIME type."""
-    path = Path(path)
-    document = _parsed(path, text_of(path))
+    """Yield the outputs of a notebook by their cell and number: their forms by MIME type.
+
+    What was printed, and what an error said, is plain text.
+    """
+    document = document_in(path)
     cells = document.get("cells") if isinstance(document, Mapping) else None
     for number, cell in enumerate(cells if isinstance(cells, list) else ()):
         outputs = cell.get("outputs") if isinstance(cell, Mapping) else None
@@ -212,12 +214,13 @@ def outputs_in(path: str | os.PathLike[str]) -> Iterator[tuple[tuple[int, int], 
             data = output.get("data") if isinstance(output, Mapping) else None
             if isinstance(data, Mapping):
                 yield (number, position), data
+            elif isinstance(output, Mapping) and {"text", "evalue"} & output.keys():
+                yield (number, position), {"text/plain": output.get("text", output.get("evalue"))}
 
 
 def explained_in(path: str | os.PathLike[str]) -> set[int]:
     """Give the cells of a notebook that explain a row of the very answer it was written for."""
-    path = Path(path)
-    document = _parsed(path, text_of(path))
+    document = document_in(path)
     if about_written(document) is None:
         return set()
     cells = document.get("cells")

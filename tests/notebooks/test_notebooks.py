@@ -267,6 +267,12 @@ def test_the_answer_of_the_night_is_read_back_out_of_its_notebook():
     assert answer.verdicts.counts() == {"critical": 1, "warning": 2, "declined": 1, "ok": 7}
 
 
+@each
+def test_nothing_that_a_notebook_shows_is_contradicted_by_the_answers_it_carries(path):
+    found = verify_file(path)
+    assert [claim.sentence for one in found for claim in one.contradicted] == []
+
+
 def test_the_answer_that_was_handed_on_is_confirmed_in_the_notebook_that_tells_of_it():
     path = FOLDER / "90_share.ipynb"
     found = verify_file(path)

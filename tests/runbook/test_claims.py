@@ -124,6 +124,37 @@ def test_a_check_says_what_differs_only_where_something_does():
     assert broken.covers == (("q",),)
 
 
+def test_what_is_wrong_in_itself_is_said_instead_of_two_values():
+    claims = Claims()
+    assert not claims.settle("a", "c", False, "the digest", said="it was \x07 changed")
+    assert claims.settle("b", "c", True, "the digest", said="it was changed")
+    broken, held = claims.made
+    assert broken.sentence == "a is contradicted by the digest: it was \\x07 changed"
+    assert broken.to_dict()["said"] == "it was \x07 changed"
+    assert (held.said, held.difference) == ("", "")
+    assert "said" not in held.to_dict()
+    assert "it was \\x07 changed" in str(broken)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (("cells", 1, "outputs", 0, "data", "text/html"), "output 1 of cell 2"),
+        (("cells", 0, "source"), "cell 1"),
+        (("page", "text/html"), "the page"),
+        (("result", "verdicts", 3), "result.verdicts[3]"),
+    ],
+)
+def test_a_place_is_named_as_people_look_for_it(place, words):
+    assert made(covers=(place, place)).where == words
+
+
+def test_of_many_places_ten_are_named():
+    covers = tuple(("cells", number, "source") for number in range(12))
+    assert made(covers=covers).where.endswith("cell 9, cell 10 and 2 more")
+    assert made().where == ""
+
+
 # --- many --------------------------------------------------------------------------------------
 
 

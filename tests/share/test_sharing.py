@@ -338,6 +338,11 @@ def test_an_answer_that_was_written_as_a_notebook_keeps_all_it_filed(filed, tmp_
     assert copy.walk.whole is not None
     assert copy.recording().to_dict() == filed.recording().to_dict()
     assert rb.share_notebook(shared.written).text == shared.text
+    told = [one for one in shared.findings if one.what == "moment and call of filing"]
+    assert {(one.action, one.place, one.times) for one in told} == {
+        ("removed", f"the {name} filed in output 1 of cell 2", 1)
+        for name in ("walk", "whole walk", "recording")
+    }
 
 
 def test_an_answer_stays_an_answer_when_something_in_it_is_hidden(answer, share):

@@ -202,6 +202,20 @@ def test_a_notebook_of_several_answers_gives_one_verification_each(tmp_path):
     assert found[1]["output[3].text/plain"].status == "confirmed"
 
 
+def test_what_was_printed_is_no_answer_and_is_named(exported):
+    assert "outputs" not in [claim.id for claim in one(exported)]
+    document = nbformat.read(exported, as_version=4)
+    new = nbformat.v4.new_output
+    document.cells[1].outputs += [
+        new("stream", name="stdout", text="all 5 hosts are fine\n"),
+        new("error", ename="KeyError", evalue="host", traceback=[]),
+    ]
+    nbformat.write(document, exported)
+    checked = one(exported)
+    assert checked.ok
+    assert checked["outputs"].claimed == "2 other outputs"
+
+
 def test_a_damaged_form_is_contradicted_and_the_other_is_checked(exported):
     text = exported.read_text(encoding="utf-8")
     found = _COMMENT.search(text)
