@@ -13,7 +13,8 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from runbook_nb._text import listed
-from runbook_nb.runbook.claims import NAMED, Claims, agrees
+from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.runbook.claims import HIDDEN, NAMED, Claims, agrees
 from runbook_nb.share.exported import exported_card, exporting
 from runbook_nb.share.notebook import EXPLAINING, generator_of, head_text
 from runbook_nb.share.outputs import CARRIED, Redrawn, joined
@@ -78,11 +79,20 @@ def _nearest(texts: Mapping[int, str], wanted: str) -> int | None:
 
 def _claim(number: int, text: str, wanted: str, claims: Claims) -> None:
     found, expected = text.strip().split("\n"), wanted.split("\n")
-    pairs = zip_longest(found, expected)
-    pair = next(((a, b) for a, b in pairs if a is None or b is None or not agrees(a, b)), None)
     told, place = "the text says what the answer says", ("cells", number, "source")
+    wrong = [pair for pair in zip_longest(found, expected) if None in pair or not agrees(*pair)]
+    # What was hidden later is counted together in the answer, and was not in the text.
+    known = [
+        pair
+        for pair in wrong
+        if not any(PLACEHOLDER in (line or "").replace("\\", "") for line in pair)
+    ]
     name = f"cell[{number + 1}]"
-    claims.settle(name, told, pair is None, CARRIED, place, told=pair or (None, None))
+    if wrong and not known:
+        claims.unchecked(name, told, HIDDEN, place)
+        return
+    pair = next(iter(known), (None, None))
+    claims.settle(name, told, not wrong, CARRIED, place, told=pair)
 
 
 def _cells_named(numbers: Sequence[int]) -> str:

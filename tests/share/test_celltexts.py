@@ -59,6 +59,14 @@ def test_a_notebook_that_was_made_safe_keeps_its_texts(name, tmp_path):
     assert one(shared)["cell[1]"].status == "confirmed"
 
 
+@pytest.mark.parametrize("more", [{"redact": {"keys": ("verdict",)}}, {"values": ["fresh", "old"]}])
+def test_words_that_were_hidden_later_are_no_contradiction(written, tmp_path, more):
+    shared = rb.share_notebook(written, tmp_path / "b.ipynb", **more).written
+    assert one(shared)["cell[1]"].because == "hidden"
+    checked = with_text(shared, 0, lambda text: text.replace("Rules — ", "Rules — not "))
+    assert checked["cell[1]"].status == "contradicted"
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [("5 rows", "3 rows"), ("checked 1", "checked 9"), ("Rules — ", "Rules — not "), ("no ", "a ")],
