@@ -7,7 +7,8 @@ filed tells it again, and then it is held against that.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final, get_args
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar, get_args
 
 from runbook_nb._json import to_wire
 from runbook_nb.record.redact import PLACEHOLDER
@@ -31,6 +32,8 @@ from runbook_nb.runbook.claims import (
 )
 from runbook_nb.runbook.fans import place_of
 from runbook_nb.runbook.grounds import Ground
+
+_Part = TypeVar("_Part")
 
 BASE: Final[Place] = ("dossier", "structure")
 ITSELF: Final = "the other parts of the structure"
@@ -88,8 +91,7 @@ def _keys(structure: Structure, claims: Claims) -> None:
         kind = node.kind in get_args(NodeKind) and _fits_kind(structure, node)
         return times[node.key] == 1 and named and alone and kind
 
-    good = [number for number, node in enumerate(nodes) if fits(node)]
-    bad = [number for number in range(len(nodes)) if number not in set(good)]
+    good, bad = _parted(nodes, fits)
 
     def tell(number: int) -> tuple[Any, Any]:
         node = nodes[number]
@@ -108,6 +110,15 @@ def _keys(structure: Structure, claims: Claims) -> None:
         ),
         singly=False,
     )
+
+
+def _parted(parts: Iterable[_Part], fits: Callable[[_Part], bool]) -> tuple[list[int], list[int]]:
+    """Give the numbers of the parts that fit, and of those that do not."""
+    good: list[int] = []
+    bad: list[int] = []
+    for number, part in enumerate(parts):
+        (good if fits(part) else bad).append(number)
+    return good, bad
 
 
 def _fits_kind(structure: Structure, node: StructureNode) -> bool:
@@ -146,8 +157,7 @@ def _edges(structure: Structure, claims: Claims) -> None:
         labelled = edge.label is None or target.branch is None or edge.label == target.branch
         return twins[edge.source, edge.target, edge.kind] == 1 and hangs and inside and labelled
 
-    good = [number for number, edge in enumerate(edges) if fits(edge)]
-    bad = [number for number in range(len(edges)) if number not in set(good)]
+    good, bad = _parted(edges, fits)
 
     def name(number: int) -> str:
         return f"{edges[number].source} -> {edges[number].target}"
