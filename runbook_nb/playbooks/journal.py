@@ -1,7 +1,7 @@
 """Journals: every event of a plan, on the disk before it happens.
 
 What is admitted is written first and run then, so that after a kernel died nothing ran of which
-the journal does not know. `PlaybookEnforcer.resume` goes on from one, and `verify` judges one again.
+the journal does not know. `PlaybookEnforcer.resume` goes on from one; `verify` judges it again.
 """
 
 from __future__ import annotations

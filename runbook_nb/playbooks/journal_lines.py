@@ -22,7 +22,7 @@ from runbook_nb._ids import digest
 from runbook_nb._json import encode
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._value import frozen
-from runbook_nb.errors import JournalError, JsonError, RunbookError
+from runbook_nb.errors import CycleError, JournalError, JsonError, RunbookError
 from runbook_nb.playbooks.events import Event, from_dict
 
 #: The form of a journal's lines.
@@ -33,7 +33,7 @@ _LEAD: Final = b'{"check":"sha-256:'
 _NEEDED: Final = frozenset({"check", "event", "prev"})
 _MAY: Final = _NEEDED | {"more", "schema"}
 
-#: Whole lines of a file that was cut in the midst of a line, and no others, are said of it so.
+#: Said of what was broken off.
 UNDONE: Final = "what it held was never acknowledged"
 
 
@@ -188,9 +188,11 @@ def write_lines(events: Sequence[Event], head: str | None) -> list[str]:
             rest["schema"] = SCHEMA
         try:
             text = encode({"event": event.to_dict(), **rest})
-        except JsonError as error:
+        except (JsonError, CycleError, RecursionError) as error:
+            why = getattr(error, "message", "it is nested too deeply")
             raise JournalError(
-                f"the event {event.seq} ({event.kind}) cannot be written: {error.message}",
+                f"the event {event.seq} ({event.kind}), with its arguments, cannot be written: "
+                f"{why}",
                 code="journal_cannot_carry",
                 where=f"event {event.seq}",
                 fix="call the tool with arguments that JSON can carry, or hide them by redact=",
@@ -207,7 +209,7 @@ def sealed(text: str) -> str:
     Examples
     --------
     >>> sealed('{"event":1}')[:26], sealed('{"event":1}')[-11:]
-    ('{"check":"sha-256:47c0b3c8', ',"event":1}')
+    ('{"check":"sha-256:f5864847', ',"event":1}')
     """
     return f'{{"check":"{digest(text)}",{text[1:]}'
 
@@ -271,9 +273,7 @@ def read_texts(
         size -= sum(lengths[first - 1 :]) - (1 if unended else 0)
         del lines[first - 1 :]
         unended = False
-    return Reading(
-        lines=tuple(lines), faults=tuple(faults), torn=torn, size=size, unended=unended
-    )
+    return Reading(lines=tuple(lines), faults=tuple(faults), torn=torn, size=size, unended=unended)
 
 
 def _body_of(data: bytes) -> dict[str, Any] | None:

@@ -81,7 +81,7 @@ class SqliteJournal(PlaybookJournal):
             self._database = Database(self.path, FORM)
         self._name(key)
 
-    def _name(self, key: str) -> None:
+    def _name(self, key: Any) -> None:
         if not isinstance(key, str) or not key:
             raise JournalError(
                 f"a plan cannot have the key {key!r:.80}",
@@ -157,4 +157,3 @@ class SqliteJournal(PlaybookJournal):
     def _let_go(self) -> None:
         super()._let_go()
         self._database.close()
-
