@@ -236,6 +236,17 @@ def read_bytes(data: bytes) -> Reading:
     return read_texts(texts, torn=torn, size=size, unended=unended)
 
 
+def has_lines(data: bytes) -> bool:
+    """Say whether anything in a file was ever a line of a journal.
+
+    Examples
+    --------
+    >>> has_lines(b'{"host":"a"}'), has_lines(b'{"check":"sha-256:00')
+    (False, True)
+    """
+    return any(line.startswith(_LEAD) for line in data.split(b"\n"))
+
+
 def _is_beginning(tail: bytes) -> bool:
     """Say whether a line may have begun so; a lost disk block reads as zeros."""
     said = tail.rstrip(b"\0")
