@@ -13,10 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb._text import counted
-from runbook_nb.record.narrative import condition_words
-from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.rules import Decision
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     HIDDEN,
@@ -27,6 +24,9 @@ from runbook_nb.runbook.claims import (
     Place,
     agrees,
 )
+from runbook_nb.record.narrative import condition_words
+from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.rules import Decision
 from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.grounds import Ground
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from runbook_nb._frozen import thaw
 from runbook_nb._text import counted, listed
-from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     HIDDEN,
@@ -24,6 +23,7 @@ from runbook_nb.runbook.claims import (
     Place,
     same,
 )
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.verdicts import (

@@ -18,8 +18,8 @@ from runbook_nb.artifacts import (
     RECORDING_ARTIFACT_KIND,
 )
 from runbook_nb.errors import RunbookError
+from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk
-from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.claims_filed import claim_filed, claim_whole
 from runbook_nb.runbook.claims_ledger import steps_told
 from runbook_nb.runbook.grounds import Ground, Redeemed, is_partial
