@@ -9,8 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runbook_nb.errors import JournalError as JournalError
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
+    from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
+    from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
     from runbook_nb.playbooks.model import (
         EnforcementResult as EnforcementResult,
     )
@@ -49,6 +53,10 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "PlaybookJournal": "playbooks.journal",
+    "JsonlJournal": "playbooks.journal_jsonl",
+    "SqliteJournal": "playbooks.journal_sqlite",
+    "JournalError": "errors",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }

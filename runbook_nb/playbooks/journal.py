@@ -7,7 +7,7 @@ the journal does not know. `PlaybookEnforcer.resume` goes on from one; `verify` 
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ _CODES: Final = {"not_a_store": "not_a_journal", "store_busy": "journal_in_use"}
 _FAULTS: Final = 5
 
 
-class PlaybookJournal(Renderable):
+class PlaybookJournal(Renderable, ABC):
     """Keeps the events of one plan, each on the disk before what it tells of is done.
 
     Give one to `PlaybookEnforcer.from_playbook`, and one of the same place to
