@@ -2,7 +2,7 @@
 
 What a playbook does not say (an empty list, a limit that is not there) is left out; its own keys
 that begin with ``x-`` stand where readers of other tools leave them alone. A value that JSON
-cannot hold is refused with its place, since the file would not read back.
+cannot hold is refused with its place, since the file would not read back; a tuple is a list there.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._deep import depth_of
 from runbook_nb._files import write_whole
 from runbook_nb._json import encode
 from runbook_nb._parsed import write_yaml
 from runbook_nb.errors import JsonError, PlaybookDefinitionError
 from runbook_nb.playbooks.checking import HEAD_KEYS, OWN_STEP_KEYS, STEP_KEYS
-from runbook_nb.playbooks.sources import kind_of
+from runbook_nb.playbooks.problems import told
+from runbook_nb.playbooks.sources import BOUNDS, kind_of
 
 if TYPE_CHECKING:
     from runbook_nb.playbooks.model import Playbook, PlaybookStep
@@ -53,22 +55,29 @@ def document_of(playbook: Playbook) -> dict[str, Any]:
     head = _said(playbook, HEAD_KEYS, _ALWAYS_OF_HEAD)
     steps = [_step(step) for step in playbook.steps]
     head.pop("steps")
-    document = {**head, **_plain(playbook.extensions), "steps": steps}
+    document = {**head, **playbook.extensions, "steps": steps}
     try:
-        encode(document)
+        plain: dict[str, Any] = json.loads(encode(document))
     except JsonError as error:
-        raise PlaybookDefinitionError(
-            f"playbook {playbook.id!r} cannot be written: {error}",
-            code="cannot_write",
-            where=playbook.id,
-            fix="write it as text, a number, a list or a mapping",
-        ) from error
-    return document
+        raise _cannot_write(playbook, str(error), "write it as text or numbers") from error
+    if depth_of(plain, BOUNDS.depth) > BOUNDS.depth:
+        said = f"it is nested deeper than {BOUNDS.depth} levels, which nobody would read back"
+        raise _cannot_write(playbook, said, "hold it in fewer levels")
+    return plain
+
+
+def _cannot_write(playbook: Playbook, why: str, fix: str) -> PlaybookDefinitionError:
+    return PlaybookDefinitionError(
+        f"playbook {told(playbook.id)} cannot be written: {why}",
+        code="cannot_write",
+        where=playbook.id,
+        fix=fix,
+    )
 
 
 def _step(step: PlaybookStep) -> dict[str, Any]:
     keys = ("id", "description", *OWN_STEP_KEYS[:1], *STEP_KEYS[2:-1], *OWN_STEP_KEYS[1:])
-    return {**_said(step, (*keys, "metadata"), _ALWAYS_OF_STEP), **_plain(step.extensions)}
+    return {**_said(step, (*keys, "metadata"), _ALWAYS_OF_STEP), **step.extensions}
 
 
 def _said(model: Any, keys: tuple[str, ...], always: tuple[str, ...]) -> dict[str, Any]:
@@ -77,20 +86,12 @@ def _said(model: Any, keys: tuple[str, ...], always: tuple[str, ...]) -> dict[st
     for key in keys:
         value = getattr(model, key)
         if key in always or value != fields[key].get_default(call_default_factory=True):
-            said[key] = _probes(value) if key == "required_probes" else _plain(value)
+            said[key] = _probes(value) if key == "required_probes" else value
     return said
 
 
 def _probes(probes: Any) -> list[dict[str, Any]]:
     return [_said(probe, ("name", "match", "description"), ("name", "match")) for probe in probes]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_plain(member) for member in value]
-    return value
 
 
 def write_json(playbook: Playbook) -> str:

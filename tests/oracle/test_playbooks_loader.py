@@ -52,7 +52,7 @@ class Loaded:
             elif "text" in given:
                 place.write_text(given["text"], "utf-8")
             return place
-        return given["text_arg"] if "text_arg" in given else self.payload
+        return given.get("text_arg", self.payload)
 
     def _call(self, via, profile):
         if not via.startswith("load_playbook"):
@@ -144,7 +144,7 @@ def document_of(case):
         except UnicodeDecodeError:
             return None
     try:
-        return yaml.load(text, Loader=words()) if text is not None else None
+        return None if text is None else yaml.load(text, Loader=words())  # noqa: S506 - a safe one
     except yaml.YAMLError:
         return None
 
