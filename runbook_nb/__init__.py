@@ -130,6 +130,9 @@ if TYPE_CHECKING:
         PlaybookJournal as PlaybookJournal,
     )
     from runbook_nb.playbooks import (
+        PlaybookLoader as PlaybookLoader,
+    )
+    from runbook_nb.playbooks import (
         PlaybookLoadError as PlaybookLoadError,
     )
     from runbook_nb.playbooks import (
@@ -149,6 +152,12 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks import (
         StepStatus as StepStatus,
+    )
+    from runbook_nb.playbooks import (
+        load_playbook as load_playbook,
+    )
+    from runbook_nb.playbooks import (
+        write_playbook as write_playbook,
     )
     from runbook_nb.record.claims import Claim as Claim
     from runbook_nb.record.commit import (
@@ -475,7 +484,10 @@ _HOMES: dict[str, str] = {
     "EnforcementPolicy": "playbooks",
     "EnforcementResult": "playbooks",
     "EnforcementViolation": "playbooks",
+    "PlaybookLoader": "playbooks",
     "PlaybookLoadError": "playbooks",
+    "load_playbook": "playbooks",
+    "write_playbook": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",
