@@ -71,7 +71,8 @@ def _blocked(ground: Ground) -> LintFinding | None:
         if passable or not _never_closes(ground, step):
             continue
         behind = book.steps[n + 1 :]
-        also = f", nor the {counted(len(behind) - 1, 'step')} behind" if len(behind) > 1 else ""
+        more = "step" if len(behind) == 2 else counted(len(behind) - 1, "step")
+        also = f", nor the {more} behind" if len(behind) > 1 else ""
         asks = policy.on_stuck in ("ask", "fail")
         who = "a person or the host" if asks else "the host"
         return Place(n + 1, behind[0]).found(

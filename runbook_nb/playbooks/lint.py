@@ -15,7 +15,7 @@ from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._value import frozen
-from runbook_nb._view import Badge, Card, Column, Data, Prose, Role, Section, Table
+from runbook_nb._view import Badge, Card, Column, Data, Detail, Prose, Role, Section, Table
 from runbook_nb.errors import PlaybookDefinitionError, Problem
 from runbook_nb.settings import settings
 
@@ -87,7 +87,7 @@ class LintFinding(Immutable):
         }
 
 
-@frozen
+@frozen(repr=False)
 class PlaybookLint(Renderable, Immutable):
     """What looking through a playbook found.
 
@@ -177,23 +177,24 @@ class PlaybookLint(Renderable, Immutable):
     def view(self) -> Card:
         """Say what this looks like: errors first, each with its place and what to write."""
         ranked = [*self.errors, *self.warnings]
+        shown = ranked[: settings.max_table_rows]
         table = Table(
             columns=(
+                Column(head="where"),
                 Column(head="severity"),
                 Column(head="code"),
-                Column(head="where"),
-                Column(head="what is wrong"),
-                Column(head="write instead"),
             ),
             rows=tuple(
                 (
+                    Data(value=one.where, tone="code"),
                     Badge(word=one.severity, role=_ROLES[one.severity]),
                     one.code,
-                    Data(value=one.where, tone="code"),
-                    Data(value=one.message),
-                    Data(value=one.fix),
                 )
-                for one in ranked[: settings.max_table_rows]
+                for one in shown
+            ),
+            details=tuple(
+                Detail(row=n, text=(Data(value=f"{one.message}; {one.fix}"),))
+                for n, one in enumerate(shown)
             ),
             total=len(ranked),
             rest="lint.findings",
