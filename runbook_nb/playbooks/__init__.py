@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
     from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
     from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
+    from runbook_nb.playbooks.lint import LintFinding as LintFinding
+    from runbook_nb.playbooks.lint import PlaybookLint as PlaybookLint
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
     from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.skills import Skill as Skill
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
@@ -62,6 +65,9 @@ _HOMES = {
     "JsonlJournal": "playbooks.journal_jsonl",
     "SqliteJournal": "playbooks.journal_sqlite",
     "JournalError": "errors",
+    "Skill": "playbooks.skills",
+    "PlaybookLint": "playbooks.lint",
+    "LintFinding": "playbooks.lint",
     "PlaybookLoader": "playbooks.loader",
     "load_playbook": "playbooks.loader",
     "write_playbook": "playbooks.writing",
