@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.admission import Admission as Admission
+    from runbook_nb.playbooks.admission import Settlement as Settlement
+    from runbook_nb.playbooks.enforcer import PlaybookEnforcer as PlaybookEnforcer
     from runbook_nb.playbooks.model import (
         EnforcementResult as EnforcementResult,
     )
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
         StepStatus as StepStatus,
     )
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
+    from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
 #: for type checkers.
@@ -49,6 +53,10 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "PlaybookEnforcer": "playbooks.enforcer",
+    "PlaybookReport": "playbooks.report",
+    "Admission": "playbooks.admission",
+    "Settlement": "playbooks.admission",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }
