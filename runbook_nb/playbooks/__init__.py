@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.admission import Admission as Admission
     from runbook_nb.playbooks.admission import Settlement as Settlement
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer as PlaybookEnforcer
+    from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
+    from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
         EnforcementResult as EnforcementResult,
     )
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
     from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
+    from runbook_nb.playbooks.problems import FileProblem as FileProblem
+    from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
 #: for type checkers.
@@ -57,6 +62,11 @@ _HOMES = {
     "PlaybookReport": "playbooks.report",
     "Admission": "playbooks.admission",
     "Settlement": "playbooks.admission",
+    "PlaybookLoader": "playbooks.loader",
+    "load_playbook": "playbooks.loader",
+    "write_playbook": "playbooks.writing",
+    "FileProblem": "playbooks.problems",
+    "PlaybookWarning": "playbooks.problems",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }
