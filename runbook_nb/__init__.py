@@ -124,6 +124,9 @@ if TYPE_CHECKING:
         Playbook as Playbook,
     )
     from runbook_nb.playbooks import (
+        PlaybookEnforcer as PlaybookEnforcer,
+    )
+    from runbook_nb.playbooks import (
         PlaybookLoader as PlaybookLoader,
     )
     from runbook_nb.playbooks import (
@@ -469,6 +472,7 @@ _HOMES: dict[str, str] = {
     "PlaybookPlan": "playbooks",
     "StepExecution": "playbooks",
     "StepStatus": "playbooks",
+    "PlaybookEnforcer": "playbooks",
     "EnforcementPolicy": "playbooks",
     "EnforcementResult": "playbooks",
     "EnforcementViolation": "playbooks",

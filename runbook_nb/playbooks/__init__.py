@@ -41,9 +41,9 @@ if TYPE_CHECKING:
         StepStatus as StepStatus,
     )
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
-    from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above

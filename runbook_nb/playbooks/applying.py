@@ -300,7 +300,7 @@ def _skip(state: PlanState, event: Any) -> None:
 
 
 def _fail(state: PlanState, event: Any) -> None:
-    record = _record(state, event.step_id)
+    record = _started(state, event.step_id, event.at)
     record.status = StepStatus.FAILED
     record.completed_at = event.at
     record.error = event.error

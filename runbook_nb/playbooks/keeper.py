@@ -29,8 +29,10 @@ from runbook_nb.playbooks.eventkinds import (
     Closed,
     Event,
     Failed,
+    Finished,
     Refused,
     Reset,
+    Resumed,
     Settled,
     Skipped,
     Stuck,
@@ -481,6 +483,14 @@ class Keeper:
             noted=self.state.record,
             **about,
         )
+
+    def finish(self, verdict: str, unresolved: tuple[str, ...], unmatched: Any) -> None:
+        """Note what the run comes to."""
+        self._happen(Finished, verdict=verdict, unresolved=unresolved, unmatched=unmatched)
+
+    def resume(self, running: tuple[str, ...]) -> None:
+        """Note that the plan is taken up again; calls that were running are cancelled."""
+        self._happen(Resumed, after=self.state.seq, cancelled=running)
 
     def note_unresolved(self, step: StepTerms) -> None:
         """Note that a required step is not done at the end of a run; once."""
