@@ -45,7 +45,9 @@ STEP_TYPES: Final = (
 FOLLOWING: Final = ("on_completion", "on_success")
 LINKS: Final = (*FOLLOWING, "on_failure", "on_true", "on_false", "cases", "next_steps")
 
-_UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-5][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}"
+_UUID: Final = (
+    "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-5][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}"
+)
 _IDENTIFIER: Final = re.compile(rf"([a-z][a-z0-9-]+[a-z0-9])--{_UUID}\Z")
 _TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-(0[1-9]|1[012])-(0[1-9]|[12][0-9]|3[01])"

@@ -113,8 +113,8 @@ def to_cacao(
         "modified": changed,
         "workflow": _chained(playbook, actions),
     }
-    document = {name: made[name] for name in sorted(made, key=_ORDER.index)}
-    return _as_json(document)
+    document: dict[str, Any] = _as_json({name: made[name] for name in _ORDER if name in made})
+    return document
 
 
 #: In which order a document is read best: what it is, then what it does, then what it refers to.
@@ -153,7 +153,7 @@ def frame_of(
         **_beyond(playbook, _OF_PLAYBOOK),
         **({"created_by_placeholder": True} if placeholder else {}),
     }
-    made = {
+    made: dict[str, Any] = {
         "type": "playbook",
         "spec_version": SPEC_VERSION,
         "id": identifier("playbook", playbook.id),
@@ -172,7 +172,7 @@ def frame_of(
     origin = playbook.metadata.get("cacao")
     before = origin.get("id") if isinstance(origin, Mapping) else None
     if kind_of(before) == "playbook" and before != made["id"]:
-        made["derived_from"] = [before]
+        made["derived_from"] = [str(before)]
     return made
 
 

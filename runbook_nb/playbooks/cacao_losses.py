@@ -36,6 +36,32 @@ _WORDS: Final[Mapping[Effect, tuple[str, Role]]] = {
 _NAMED: Final = 5
 
 
+_BRANCHES: Final = "its condition is not judged; the steps of its branches are optional"
+_MEANT: Final[Mapping[str, str]] = {
+    "if-condition": _BRANCHES,
+    "switch-condition": _BRANCHES,
+    "while-condition": "its condition is not judged; the steps of its body stand once and are "
+    "optional",
+    "parallel": "what may be done at once stands in an order",
+    "playbook-action": "the other playbook is not read; a person says when it is done",
+    "on_failure": "what follows a failure is not followed",
+    "workflow_exception": "what follows a failure is not followed",
+    "delay": "nobody waits",
+    "owner": "nobody is held to it",
+    "agent": "nobody is addressed",
+    "targets": "nobody is addressed",
+    "step_variables": "no variable is filled in",
+    "playbook_variables": "no variable is filled in",
+    "in_args": "no variable is filled in",
+    "out_args": "no variable is filled in",
+    "signatures": "they are of the document, not of the playbook",
+    "markings": "no handling is applied",
+    "revoked": "it is not looked at",
+    "valid_from": "it is not looked at",
+    "valid_until": "it is not looked at",
+}
+
+
 @frozen
 class CacaoLoss(Immutable):
     """One thing that a document said and the playbook made of it does not.
@@ -71,6 +97,42 @@ class CacaoLoss(Immutable):
             "places": list(self.places),
             "note": self.note,
         }
+
+
+class Lost:
+    """Gathers what is lost: what is lost in the same way at several places is one loss.
+
+    Examples
+    --------
+    >>> lost = Lost()
+    >>> lost.add("kept", "delay", "Wait")
+    >>> lost.add("kept", "delay", "Wait again")
+    >>> lost.items[0].places
+    ('Wait', 'Wait again')
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Effect, str, str], list[str]] = {}
+
+    def add(self, effect: Effect, what: str, place: str = "", note: str | None = None) -> None:
+        """Note that something is lost, at a step or of the whole."""
+        said = _MEANT.get(what, "it is kept and has no effect") if note is None else note
+        places = self._found.setdefault((effect, what, said), [])
+        places += [place] if place else []
+
+    def forget(self, effect: Effect, what: str) -> None:
+        """Take back what turned out not to be lost."""
+        self._found.pop((effect, what, _MEANT[what]), None)
+
+    @property
+    def items(self) -> tuple[CacaoLoss, ...]:
+        """All of it, the weightiest first."""
+        return tuple(
+            CacaoLoss(effect=effect, what=what, places=tuple(places), note=note)
+            for wanted in _WORDS
+            for (effect, what, note), places in self._found.items()
+            if effect == wanted
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
