@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.cacao_import import from_cacao as from_cacao
+    from runbook_nb.playbooks.cacao_losses import CacaoLoss as CacaoLoss
+    from runbook_nb.playbooks.cacao_losses import CacaoLosses as CacaoLosses
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
     from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
@@ -59,6 +62,9 @@ _HOMES = {
     "write_playbook": "playbooks.writing",
     "FileProblem": "playbooks.problems",
     "PlaybookWarning": "playbooks.problems",
+    "from_cacao": "playbooks.cacao_import",
+    "CacaoLoss": "playbooks.cacao_losses",
+    "CacaoLosses": "playbooks.cacao_losses",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }

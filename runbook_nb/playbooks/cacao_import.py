@@ -246,7 +246,8 @@ class _Reading:
             rest = {**{name: document[name] for name in _FACTS}, **rest}
         if not rest:
             return made
-        return _kept(made, rest)
+        held: Playbook = _kept(made, rest)
+        return held
 
     def _rest(self, made: Playbook) -> dict[str, Any]:
         """Give what the document says of the whole and the playbook does not."""
