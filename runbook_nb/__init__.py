@@ -121,10 +121,16 @@ if TYPE_CHECKING:
         EnforcementViolation as EnforcementViolation,
     )
     from runbook_nb.playbooks import (
+        JsonlJournal as JsonlJournal,
+    )
+    from runbook_nb.playbooks import (
         Playbook as Playbook,
     )
     from runbook_nb.playbooks import (
         PlaybookEnforcer as PlaybookEnforcer,
+    )
+    from runbook_nb.playbooks import (
+        PlaybookJournal as PlaybookJournal,
     )
     from runbook_nb.playbooks import (
         PlaybookLoader as PlaybookLoader,
@@ -142,10 +148,16 @@ if TYPE_CHECKING:
         RequiredProbe as RequiredProbe,
     )
     from runbook_nb.playbooks import (
+        SqliteJournal as SqliteJournal,
+    )
+    from runbook_nb.playbooks import (
         StepExecution as StepExecution,
     )
     from runbook_nb.playbooks import (
         StepStatus as StepStatus,
+    )
+    from runbook_nb.playbooks import (
+        from_cacao as from_cacao,
     )
     from runbook_nb.playbooks import (
         load_playbook as load_playbook,
@@ -470,6 +482,9 @@ _HOMES: dict[str, str] = {
     "PlaybookStep": "playbooks",
     "RequiredProbe": "playbooks",
     "PlaybookPlan": "playbooks",
+    "PlaybookJournal": "playbooks",
+    "JsonlJournal": "playbooks",
+    "SqliteJournal": "playbooks",
     "StepExecution": "playbooks",
     "StepStatus": "playbooks",
     "PlaybookEnforcer": "playbooks",
@@ -480,6 +495,7 @@ _HOMES: dict[str, str] = {
     "PlaybookLoadError": "playbooks",
     "load_playbook": "playbooks",
     "write_playbook": "playbooks",
+    "from_cacao": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",

@@ -9,11 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runbook_nb.errors import JournalError as JournalError
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
     from runbook_nb.playbooks.admission import Admission as Admission
     from runbook_nb.playbooks.admission import Settlement as Settlement
+    from runbook_nb.playbooks.cacao_import import from_cacao as from_cacao
+    from runbook_nb.playbooks.cacao_losses import CacaoLoss as CacaoLoss
+    from runbook_nb.playbooks.cacao_losses import CacaoLosses as CacaoLosses
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer as PlaybookEnforcer
+    from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
+    from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
+    from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
+    from runbook_nb.playbooks.lint import LintFinding as LintFinding
+    from runbook_nb.playbooks.lint import PlaybookLint as PlaybookLint
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
     from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
     from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
+    from runbook_nb.playbooks.skills import Skill as Skill
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
@@ -62,11 +72,21 @@ _HOMES = {
     "PlaybookReport": "playbooks.report",
     "Admission": "playbooks.admission",
     "Settlement": "playbooks.admission",
+    "PlaybookJournal": "playbooks.journal",
+    "JsonlJournal": "playbooks.journal_jsonl",
+    "SqliteJournal": "playbooks.journal_sqlite",
+    "JournalError": "errors",
+    "Skill": "playbooks.skills",
+    "PlaybookLint": "playbooks.lint",
+    "LintFinding": "playbooks.lint",
     "PlaybookLoader": "playbooks.loader",
     "load_playbook": "playbooks.loader",
     "write_playbook": "playbooks.writing",
     "FileProblem": "playbooks.problems",
     "PlaybookWarning": "playbooks.problems",
+    "from_cacao": "playbooks.cacao_import",
+    "CacaoLoss": "playbooks.cacao_losses",
+    "CacaoLosses": "playbooks.cacao_losses",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }
