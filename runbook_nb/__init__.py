@@ -157,6 +157,9 @@ if TYPE_CHECKING:
         StepStatus as StepStatus,
     )
     from runbook_nb.playbooks import (
+        from_cacao as from_cacao,
+    )
+    from runbook_nb.playbooks import (
         load_playbook as load_playbook,
     )
     from runbook_nb.playbooks import (
@@ -492,6 +495,7 @@ _HOMES: dict[str, str] = {
     "PlaybookLoadError": "playbooks",
     "load_playbook": "playbooks",
     "write_playbook": "playbooks",
+    "from_cacao": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",

@@ -97,6 +97,8 @@ GIVEN_BACK = {
     "playbooks": [
         "runbook_nb.playbooks.lint.PlaybookLint",
         "runbook_nb.playbooks.lint.LintFinding",
+        "runbook_nb.playbooks.cacao_losses.CacaoLosses",
+        "runbook_nb.playbooks.cacao_losses.CacaoLoss",
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "share": [

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from runbook_nb.errors import JournalError as JournalError
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.cacao_import import from_cacao as from_cacao
+    from runbook_nb.playbooks.cacao_losses import CacaoLoss as CacaoLoss
+    from runbook_nb.playbooks.cacao_losses import CacaoLosses as CacaoLosses
     from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
     from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
     from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
@@ -73,6 +76,9 @@ _HOMES = {
     "write_playbook": "playbooks.writing",
     "FileProblem": "playbooks.problems",
     "PlaybookWarning": "playbooks.problems",
+    "from_cacao": "playbooks.cacao_import",
+    "CacaoLoss": "playbooks.cacao_losses",
+    "CacaoLosses": "playbooks.cacao_losses",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }
