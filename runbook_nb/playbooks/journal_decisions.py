@@ -7,13 +7,14 @@ cannot be checked without a head that was noted elsewhere. Everything that was d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb.errors import RunbookError
-from runbook_nb.playbooks.events import Event, replay
-from runbook_nb.playbooks.journal_judged import MOST, WORDS, Judged, judge_again
+from runbook_nb.playbooks.events import replay
+from runbook_nb.playbooks.journal_judged import MOST, Judged, judge_again
 from runbook_nb.playbooks.journal_lines import WRITER, Line, Reading
 from runbook_nb.playbooks.state import PlanState
 from runbook_nb.record.claims import (
@@ -52,7 +53,11 @@ _ASKED: Final[dict[str, frozenset[str]]] = {
     "skipped": frozenset({"who", "reason"}),
     "failed": frozenset({"who", "error"}),
     "approved": frozenset({"step_id", "who", "note"}),
+    "resumed": frozenset({"torn"}),
 }
+
+#: Fields in which something is said about a decision, in the words of a version.
+_WORDS: Final = frozenset({"message", "hints", "reason", "error"})
 
 #: What every line has besides, which claims about lines and times are about.
 _OF_LINES: Final = frozenset({"seq", "at", "kind", "args_digest"})
@@ -171,9 +176,7 @@ def _claim_kind(  # noqa: PLR0917 - what was judged, and how that is told
         if contradicted.intersection(several):
             return tuple(line_place(number) for number in several)
         decided = sorted(_decided(kind, lines[0]))
-        return tuple(
-            line_place(number, "event", name) for number in several for name in decided
-        )
+        return tuple(line_place(number, "event", name) for number in several for name in decided)
 
     outcomes = [
         Outcome(status, numbers, why, tell)  # type: ignore[arg-type]
@@ -189,7 +192,7 @@ def _status(one: Judged | None, stopped: str, own_words: bool) -> tuple[str, str
         return CONFIRMED, _BASIS
     if one.hidden:
         return UNCHECKED, _HIDDEN
-    if one.field in WORDS and not own_words:
+    if one.field in _WORDS and not own_words:
         return UNCHECKED, _WORDED
     return CONTRADICTED, _BASIS
 
@@ -261,9 +264,7 @@ def claim_asked(found: Reading, claims: Claims) -> None:
     _claim_word("asked.outcomes", "what came of the calls", kinds, ("settled",), claims)
     told = "who closed, passed over, failed and approved steps, and what was said"
     _claim_word("asked.people", told, kinds, _PEOPLE, claims)
-    back = next(
-        (two.number for one, two in zip(lines, lines[1:], strict=False) if _earlier(two, one)), None
-    )
+    back = next((two.number for one, two in pairwise(lines) if _earlier(two, one)), None)
     times = "when all of that happened"
     why = NOTHING_ELSE if back is None else f"the clock went back at line {back:,}"
     covers = tuple(line_place(line.number, "event", "at") for line in lines)
@@ -297,7 +298,3 @@ def _earlier(one: Line, other: Line) -> bool:
         return one.event.at < other.event.at
     except TypeError:  # one of a zone, one of none
         return True
-
-
-#: Gives the events of a journal that is kept in memory.
-Events = Callable[[], Sequence[Event]]

@@ -93,7 +93,7 @@ class _Judge:
         """Give an enforcer that stands where the journal says the plan stood, and what it tells."""
         heard: list[Event] = []
         state = replay(self._events[:place])
-        return PlaybookEnforcer.of_state(state, observers=[heard.append]), heard
+        return PlaybookEnforcer._of_state(state, None, (None, (heard.append,), None)), heard
 
     def together(self, place: int, end: int) -> Iterator[Judged]:
         """Judge events that happened together, one thing that was asked after another."""
@@ -149,11 +149,11 @@ class _Judge:
             hangs = barred in (getattr(event, "violation", ""), getattr(made, "violation", ""))
             found, expected = event.kind, f"{made.kind}{_step_or_call(made)}"
             return Judged(number, "kind", found, expected, hidden=hidden and hangs)
-        found, expected = event.to_dict(), made.to_dict()
-        for name, value in found.items():
-            if name != "at" and not agrees(value, expected[name]):
+        told, again = event.to_dict(), made.to_dict()
+        for name, value in told.items():
+            if name != "at" and not agrees(value, again[name]):
                 depends = hidden and name in _EVIDENCE
-                return Judged(number, name, value, expected[name], hidden=depends)
+                return Judged(number, name, value, again[name], hidden=depends)
         return Judged(number)
 
     def _is_hidden(self, event: Any) -> bool:
@@ -241,6 +241,6 @@ _ASKS: Final[dict[str, Callable[[Any], list[Ask]]]] = {
         lambda one: one.approve(event.step_id, by=event.who, note=event.note)
     ],
     "reset": lambda event: [PlaybookEnforcer.reset],
-    "resumed": lambda event: [PlaybookEnforcer.note_resumed],
+    "resumed": lambda event: [lambda one: one._take_up(event.torn)],
     "finished": lambda event: [PlaybookEnforcer.finish],
 }

@@ -7,9 +7,9 @@ their order, which the evidence of a call depends on::
 
 ``check`` is the digest of the line without it, so that no line can be changed by itself; ``prev``
 is the digest of the whole line before, so that none can be taken out, put in or moved. The first
-line has ``schema``, ``writer`` and no ``prev``. Events that happened together carry ``more``, the number of
-those that follow: they count when all are there. Whatever is read is read as if somebody else had
-written it.
+line has ``schema``, ``writer`` and no ``prev``. Events that happened together carry ``more``, the
+number of those that follow: they count when all are there. Whatever is read is read as if somebody
+else had written it.
 """
 
 from __future__ import annotations
