@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import copy
 import json
@@ -90,7 +91,7 @@ def as_recorded(problem):
         return {"problem": "field_invalid", "rule": problem.code, "loc": loc}
     found = re.fullmatch(STRUCTURAL[problem.code], problem.where).groupdict()
     if problem.code == "duplicate_step_id":
-        found["id"] = re.match(r"'(.*)' is", problem.message)[1]
+        found["id"] = ast.literal_eval(problem.message.removesuffix(" is the id of a step before"))
     if "step" in found:
         found["step"] = int(found["step"])
     return {"problem": problem.code, **found}
