@@ -127,6 +127,9 @@ if TYPE_CHECKING:
         Playbook as Playbook,
     )
     from runbook_nb.playbooks import (
+        PlaybookEnforcer as PlaybookEnforcer,
+    )
+    from runbook_nb.playbooks import (
         PlaybookJournal as PlaybookJournal,
     )
     from runbook_nb.playbooks import (
@@ -484,6 +487,7 @@ _HOMES: dict[str, str] = {
     "SqliteJournal": "playbooks",
     "StepExecution": "playbooks",
     "StepStatus": "playbooks",
+    "PlaybookEnforcer": "playbooks",
     "EnforcementPolicy": "playbooks",
     "EnforcementResult": "playbooks",
     "EnforcementViolation": "playbooks",
