@@ -79,9 +79,8 @@ def declare_rules(playbook: Playbook, *, activity: Activity = "step") -> tuple[D
     if activity == "step":
         found = _rules([(step, (step.id,)) for step in playbook.steps], playbook.strict_sequence)
     elif activity == "tool":
-        ordered = playbook.strict_sequence and not playbook.allow_extra_tools
         named = [(step, tuple(step.expected_tools)) for step in playbook.steps]
-        found = _rules(named, ordered)
+        found = _rules(named, playbook.strict_sequence, early=playbook.allow_extra_tools)
     else:
         raise PlaybookDefinitionError(
             f"there are no rules about {activity!r}",
@@ -93,22 +92,31 @@ def declare_rules(playbook: Playbook, *, activity: Activity = "step") -> tuple[D
 
 
 def _rules(
-    steps: Sequence[tuple[PlaybookStep, tuple[str, ...]]], ordered: bool
+    steps: Sequence[tuple[PlaybookStep, tuple[str, ...]]], ordered: bool, *, early: bool = False
 ) -> Iterator[DeclareRule]:
+    """Give the rules of steps with their activities; early ones may come before their step."""
     for step, names in steps:
         if step.required:
             for name in names:
                 yield DeclareRule(template="existence", activities=(name,))
-    before: tuple[str, ...] = ()
+    before: Sequence[str] = ()
     met: set[str] = set()
-    open_to_all = False
-    for step, names in steps if ordered else ():
-        fresh = [name for name in names if name not in met]
-        # While a step that lists no tools is current, any tool may be called.
-        for first in before:
-            for name in fresh:
-                yield DeclareRule(template="precedence", activities=(first, name))
+    is_open = False
+    of = {step.id: names for step, names in reversed(steps)}
+    for step, names in () if early else steps:
+        first = [
+            *(before if ordered else ()),
+            *(one for key in step.requires for one in of.get(key, ())),
+        ]
+        for name in names:
+            if name not in met:
+                yield from (_precedence(one, name) for one in dict.fromkeys(first) if one != name)
         met |= {*names}
-        open_to_all = open_to_all or not names
-        if step.required and names:
+        # While a step that lists no tools is current, tools of later steps may be called.
+        is_open = is_open or (not names and step.kind is None)
+        if step.required and names and not is_open:
             before = names
+
+
+def _precedence(first: str, then: str) -> DeclareRule:
+    return DeclareRule(template="precedence", activities=(first, then))
