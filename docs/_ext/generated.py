@@ -95,6 +95,8 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+        "runbook_nb.playbooks.lint.PlaybookLint",
+        "runbook_nb.playbooks.lint.LintFinding",
         "runbook_nb.playbooks.cacao_losses.CacaoLosses",
         "runbook_nb.playbooks.cacao_losses.CacaoLoss",
         "runbook_nb.playbooks.eventlog.EventLog",

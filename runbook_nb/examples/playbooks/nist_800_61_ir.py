@@ -110,7 +110,7 @@ class Exercise:
         found = [row for row in events() if all(row[field] == value for field, value in terms)]
         return {"query": query, "count": len(found), "events": found}
 
-    def enrich_indicator(self, indicator: str, source: str = "reputation") -> dict[str, Any]:
+    def enrich_indicator(self, indicator: str, source: str) -> dict[str, Any]:
         """Ask what is known of an address or a name: ``reputation`` or ``whois``."""
         if source not in ("reputation", "whois"):
             raise ValueError(f"there is no source {source!r}; ask for reputation or whois")

@@ -34,7 +34,7 @@ def test_every_indicator_of_the_events_can_be_enriched():
     for one in sources:
         for asked in ("reputation", "whois"):
             assert exercise.enrich_indicator(one, asked)["known"] is True
-    assert exercise.enrich_indicator("192.0.2.1") == {
+    assert exercise.enrich_indicator("192.0.2.1", "reputation") == {
         "indicator": "192.0.2.1",
         "source": "reputation",
         "known": False,
