@@ -15,6 +15,7 @@ from anynotebook import (
     spellings_of,
     texts_in,
 )
+from forging import answer as answer_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -457,6 +458,42 @@ def test_a_short_subject_goes_with_the_name_of_its_column(share, tmp_path, colum
     subjects = copy.dossier.to_dict()["subjects"]
     assert [one["subject"] for one in subjects] == ["[REDACTED]", "[REDACTED]"]
     assert not any(one.counts["contradicted"] for one in rb.verify_file(shared.written))
+
+
+@pytest.mark.parametrize("key", ["host", "verdict", "days", "tier"])
+@pytest.mark.parametrize("name", ["short way", "long way", "ranked rows", "one side"])
+def test_whatever_column_is_hidden_nothing_is_contradicted_afterwards(tmp_path, name, key):
+    path = answer_of(name).to_notebook(tmp_path / "a.ipynb")
+    shared = rb.share_notebook(path, redact={"keys": [key]})
+    for found in rb.verify_file(shared.written):
+        assert [claim.sentence for claim in found.contradicted] == []
+    assert rb.share_notebook(shared.written).text == shared.text
+
+
+def test_a_short_word_goes_out_of_the_text_above_its_answer(tmp_path):
+    """It is too short to be looked for; that text was written from the answer, and is anew."""
+    path = answer_of("short way").to_notebook(tmp_path / "a.ipynb")
+    assert "1 fresh, 2 old" in headline(path)
+    shared = rb.share_notebook(path, redact={"keys": ["verdict"]})
+    assert "(5 \\[REDACTED\\])" in headline(shared.written)
+    assert "fresh" not in headline(shared.written)
+    assert "text above an answer, written anew" in [one.what for one in shared.findings]
+
+
+def test_a_text_of_the_authors_own_keeps_a_short_word_and_that_is_said(tmp_path):
+    path = answer_of("short way").to_notebook(tmp_path / "a.ipynb")
+    document = json.loads(path.read_text("utf-8"))
+    document["cells"][0]["source"] = "# web-1 is new"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    shared = rb.share_notebook(path, redact={"keys": ["host"]})
+    assert headline(shared.written) == "# web-1 is new"
+    [said] = [one for one in shared.findings if one.what.startswith("hidden value of under 6")]
+    assert (said.action, said.times) == ("not checked", 5)
+    assert said.what in str(shared)
+
+
+def headline(path):
+    return nbformat.read(path, as_version=4).cells[0].source.split("\n")[0]
 
 
 def test_evidence_that_cannot_be_read_goes(share):
