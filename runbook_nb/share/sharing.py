@@ -27,7 +27,7 @@ from runbook_nb.share.document import check, written
 from runbook_nb.share.learning import Learning, is_code
 from runbook_nb.share.machine import Machine
 from runbook_nb.share.notebook import generator_of, name_read, reading_source
-from runbook_nb.share.scrubbing import FOLDER, Scrub
+from runbook_nb.share.scrubbing import FOLDER, NAMED, Scrub
 from runbook_nb.share.shared import Findings, SharedNotebook
 from runbook_nb.share.travelling import NAME, carries, read_travelling, written_form
 
@@ -118,7 +118,7 @@ def share_notebook(
     made, findings = made_safe(document, learning, machine, keep_widgets=keep_widgets, name=name)
     text = written(made)
     shared = _report(path, made, findings, text)
-    return shared if dry else replace(shared, written=write_whole(target, text))
+    return shared if dry else replace(shared, written=write_whole(target, text, like=path))
 
 
 def _policy(redact: Redact | Mapping[str, Any] | None, values: Iterable[str]) -> Redact:
@@ -432,12 +432,15 @@ def _say_whose_answer_is_read(document: dict[str, Any], name: str, scrub: Scrub)
 def _say_what_stays(document: Mapping[str, Any], scrub: Scrub) -> None:
     for number, cell in enumerate(document["cells"], 1):
         times = scrub.machine.hide_files(cell["source"])[1]
-        scrub.findings.add("kept", FOLDER, f"the source of cell {number}", times)
+        place = f"the source of cell {number}"
+        scrub.findings.add("kept", FOLDER, place, times)
+        scrub.findings.add("kept", NAMED, place, scrub.machine.hide_names(cell["source"])[1])
     if document["metadata"].get("authors"):
         scrub.findings.add("kept", "names of authors", "the notebook's metadata")
-    if scrub.short:
+    short = scrub.short | scrub.learning.short
+    if short:
         what = f"hidden value of under {MIN_SECRET} characters, outside of answers"
-        scrub.findings.add("not checked", what, "the whole notebook", len(scrub.short))
+        scrub.findings.add("not checked", what, "the whole notebook", len(short))
     for text in sorted(scrub.spellings.unsought):
         what = f"value of {len(text)} characters that is part of the placeholder itself"
         scrub.findings.add("not checked", what, "the whole notebook")

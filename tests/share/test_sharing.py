@@ -2,6 +2,8 @@
 
 import json
 import re
+import stat
+import sys
 import warnings
 
 import nbformat
@@ -647,3 +649,64 @@ def test_in_an_author_s_own_notebook_another_file_may_be_read(tmp_path):
 
 def test_a_name_that_is_hidden_is_not_told_again(answered):
     assert "hosts" not in rb.share_notebook(answered, values=["hosts"]).text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no mode there")
+def test_the_copy_of_a_private_notebook_is_private(tmp_path):
+    path = tmp_path / "mine.ipynb"
+    nbformat.write(notebook(code("1")), path)
+    path.chmod(0o600)
+    assert stat.S_IMODE(rb.share_notebook(path).written.stat().st_mode) == 0o600
+
+
+# --- the form of a runbook ---------------------------------------------------------------------
+
+
+def form_saved(path):
+    """A notebook saved with a form: an ordinary field holds what its runbook's policy hides."""
+    from ipywidgets.embed import dependency_state
+
+    @rb.tool
+    def ages(cluster: str, token: str = "", days: int = 7):
+        """Read ages."""
+        return [cluster, days]
+
+    form = rb.RunForm(rb.Toolbox([ages]), "ages")
+    form.set(cluster="prod-eu-77", token="hunter-2x", days=471_100).run()
+    assert form.join().status == "finished"
+    state = dependency_state(form, drop_defaults=False)
+    whole = {"state": state, "version_major": 2, "version_minor": 0}
+    shown = nbformat.v4.new_output("display_data", data=form._repr_mimebundle_()[0])
+    printed = nbformat.v4.new_output("stream", name="stdout", text="asked prod-eu-77\n")
+    made = notebook(
+        code("form", shown), code("print(form.result)", printed), widgets={STATE: whole}
+    )
+    nbformat.write(nbformat.from_dict(json.loads(json.dumps(made, default=str))), path)
+    return form
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_was_typed_into_a_form_is_hidden_in_its_saved_state(tmp_path, keep):
+    form = form_saved(tmp_path / "a.ipynb")
+    before = (tmp_path / "a.ipynb").read_text("utf-8")
+    assert before.count("prod-eu-77") >= 2
+    assert form.model_id in before
+    policy = {"keys": ["cluster", "days"]}
+    shared = rb.share_notebook(tmp_path / "a.ipynb", redact=policy, keep_widgets=keep)
+    for secret in ("prod-eu-77", "hunter-2x", "471100"):
+        assert not re.search(rf"(?<!\w){secret}(?!\w)", shared.text), secret
+    held = json.loads(shared.text)["metadata"].get("widgets")
+    assert (held is not None) is keep
+    if held is not None:
+        entries = held[STATE]["state"][form.model_id]["state"]["entries"]
+        assert entries["cluster"] == entries["days"] == "[REDACTED]"
+    assert rb.share_notebook(shared.written, keep_widgets=keep).text == shared.text
+
+
+def test_a_value_too_short_to_be_looked_for_is_counted():
+    shown = nbformat.v4.new_output("stream", name="stdout", text="asked q7w")
+    text, found = safe(notebook(code("login(password='q7w')", shown)))
+    assert "asked q7w" in text
+    assert "password='[REDACTED]'" in text
+    [said] = [one for one in found if one.action == "not checked"]
+    assert said.what == "hidden value of under 6 characters, outside of answers"
