@@ -664,7 +664,7 @@ def test_the_copy_of_a_private_notebook_is_private(tmp_path):
 
 def form_saved(path):
     """A notebook saved with a form: an ordinary field holds what its runbook's policy hides."""
-    from ipywidgets.embed import dependency_state
+    from ipywidgets import Widget
 
     @rb.tool
     def ages(cluster: str, token: str = "", days: int = 7):
@@ -674,9 +674,8 @@ def form_saved(path):
     form = rb.RunForm(rb.Toolbox([ages]), "ages")
     form.set(cluster="prod-eu-77", token="hunter-2x", days=471_100).run()
     assert form.join().status == "finished"
-    state = dependency_state(form, drop_defaults=False)
-    whole = {"state": state, "version_major": 2, "version_minor": 0}
     shown = nbformat.v4.new_output("display_data", data=form._repr_mimebundle_()[0])
+    whole = Widget.get_manager_state(drop_defaults=False)  # as a front end saves it
     printed = nbformat.v4.new_output("stream", name="stdout", text="asked prod-eu-77\n")
     made = notebook(
         code("form", shown), code("print(form.result)", printed), widgets={STATE: whole}
