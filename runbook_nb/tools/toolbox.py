@@ -52,7 +52,7 @@ from runbook_nb.tools.gates import (
     settled,
     unknown_tool,
 )
-from runbook_nb.tools.middleware import Middleware, ToolCall, pass_through
+from runbook_nb.tools.middleware import Middleware, ToolCall, inner_of, pass_through
 from runbook_nb.tools.tool import Tool, as_arguments
 
 #: Declarations a toolbox keeps; older ones leave, and are counted.
@@ -91,7 +91,8 @@ class Toolbox(Renderable):
     permit : callable, optional
         ``(tool, args)``: may the call be made at all; only True is a yes.
     middleware : iterable of callable, optional
-        ``(call, next)``, the first outermost.
+        ``(call, next)``, the first outermost. One that also has a method ``inner``, of the same
+        form, stands around the calls that calls make to other tools, too.
     engine : str, Executor or Client, optional
         Where the branches of every procedure's fan-outs run; see `Chart.run`.
 
@@ -143,6 +144,7 @@ did you mean 'ages'?
         self._store = _checked_store(artifacts)
         self._providers = _callables("providers", providers)
         self._middleware = _callables("middleware", middleware)
+        self._inner = inner_of(self._middleware)
         for name, given in (
             ("credentials", credentials),
             ("consent", consent),
@@ -462,6 +464,7 @@ did you mean 'ages'?
             signal=call.signal,
             progress=progress,
             engine=self._engine,
+            around=self._inner,
         )
         return ToolContext(
             call_id=call.call_id,
