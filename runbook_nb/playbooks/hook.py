@@ -124,7 +124,7 @@ class PlaybookEnforcerHook:
                 f"select cannot be {select!r}", where="select", fix="give a function of RunInfo"
             )
         self._scope = checked_scope(scope)
-        self._inject = _checked_inject(inject)
+        self.inject = _checked_inject(inject)
         self.block_violations = bool(block_violations)
         self.record_violations = bool(record_violations)
         self.max_runs = _checked_number("max_runs", max_runs, 1)
@@ -151,7 +151,7 @@ class PlaybookEnforcerHook:
             The plan, and what holds calls to it.
         """
         hook = cls.__new__(cls)
-        hook._scope, hook._inject = "agent", "none"
+        hook._scope, hook.inject = "agent", "none"
         hook.block_violations = enforcer.block_violations
         hook.record_violations = enforcer.record_violations
         hook.max_runs, hook.priority = 1, 50
@@ -242,9 +242,9 @@ class PlaybookEnforcerHook:
     def brief(self, key: str | None = None) -> str:
         """Give what is to be told to the model about the playbook; as ``inject`` says."""
         found = self.enforcer_for(key) if key is not None else None
-        if self._inject == "none" or found is None:
+        if self.inject == "none" or found is None:
             return ""
-        return found.brief(mode=self._inject)
+        return found.brief(mode=self.inject)
 
     def attach(self, session: Any) -> None:
         """Note that this hook judges the calls of a session; refuse a second one that does.
@@ -587,7 +587,7 @@ def as_hook(plan: Any) -> PlaybookEnforcerHook:
     if isinstance(plan, PlaybookEnforcer):
         return PlaybookEnforcerHook.over(plan)
     if isinstance(plan, Playbook):
-        return PlaybookEnforcerHook.over(PlaybookEnforcer.from_playbook(plan))
+        return PlaybookEnforcerHook(plan)
     raise PlaybookDefinitionError(
         f"calls cannot be held to a {type(plan).__name__}",
         code="bad_plan",
