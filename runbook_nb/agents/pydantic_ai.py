@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "the adapter for pydantic-ai needs its capabilities, and this environment has none; "
-        "pip install 'pydantic-ai-slim>=2.68'"
+        "pip install 'runbook-nb[pydantic-ai]'"
     ) from error
 
 
@@ -66,7 +66,7 @@ class PlaybookCapability(AbstractCapability[Any]):
     plan: Any
     nudges: int = 0
     sequential: bool | None = None
-    id: str | None = "playbook"
+    id: str | None = field(default="playbook", kw_only=True)
     hook: PlaybookEnforcerHook = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.frames import current_plan as current_plan
+    from runbook_nb.playbooks.frames import last_plan as last_plan
+    from runbook_nb.playbooks.guards import guard as guard
+    from runbook_nb.playbooks.hook import PlaybookEnforcerHook as PlaybookEnforcerHook
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
     from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
@@ -40,6 +44,11 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.scopes import RunInfo as RunInfo
+    from runbook_nb.playbooks.tickets import Refusal as Refusal
+    from runbook_nb.playbooks.tickets import Ticket as Ticket
+    from runbook_nb.playbooks.toolbox import PlaybookMiddleware as PlaybookMiddleware
+    from runbook_nb.playbooks.toolevent import ToolEvent as ToolEvent
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
@@ -59,6 +68,15 @@ _HOMES = {
     "write_playbook": "playbooks.writing",
     "FileProblem": "playbooks.problems",
     "PlaybookWarning": "playbooks.problems",
+    "PlaybookEnforcerHook": "playbooks.hook",
+    "PlaybookMiddleware": "playbooks.toolbox",
+    "RunInfo": "playbooks.scopes",
+    "ToolEvent": "playbooks.toolevent",
+    "Ticket": "playbooks.tickets",
+    "Refusal": "playbooks.tickets",
+    "guard": "playbooks.guards",
+    "current_plan": "playbooks.frames",
+    "last_plan": "playbooks.frames",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }

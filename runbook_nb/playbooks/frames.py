@@ -14,11 +14,11 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._value import frozen
+from runbook_nb.playbooks.scopes import Closed, Seat
 
 if TYPE_CHECKING:
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer
     from runbook_nb.playbooks.hook import PlaybookEnforcerHook
-    from runbook_nb.playbooks.scopes import RunInfo
 
 
 @frozen
@@ -29,17 +29,14 @@ class Frame:
     ----------
     hook : PlaybookEnforcerHook
         What judges here.
-    run : RunInfo
-        The run.
-    key : str
-        The key of its plan.
+    seat : Seat
+        The run, and its plan.
     call_id : str or None
         The call; None between calls.
     """
 
     hook: PlaybookEnforcerHook
-    run: RunInfo
-    key: str
+    seat: Seat
     call_id: str | None = None
 
 
@@ -79,7 +76,13 @@ def current_plan() -> PlaybookEnforcer | None:
     True
     """
     frame = _HERE.get()
-    return None if frame is None else frame.hook.enforcer_for(frame.key)
+    return None if frame is None else plan_of(frame.seat)
+
+
+def plan_of(seat: Seat | None) -> PlaybookEnforcer | None:
+    """Give the enforcer of a run; None where it is not held to a playbook, or is closed."""
+    held = None if seat is None else seat.held
+    return None if isinstance(held, Closed) else held
 
 
 def last_plan() -> PlaybookEnforcer | None:

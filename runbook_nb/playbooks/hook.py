@@ -15,22 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._sync import is_awaitable
 from runbook_nb._text import counted, did_you_mean, listed
 from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError
-from runbook_nb.playbooks.frames import Frame, entered, here, note_last
+from runbook_nb.playbooks.frames import Frame, entered, here, note_last, plan_of
+from runbook_nb.playbooks.keeper import OUTCOMES
 from runbook_nb.playbooks.scopes import NO_RUN, Closed, Plans, RunInfo, checked_scope, key_of
-from runbook_nb.playbooks.tickets import OUTCOMES, PREFIX, Refusal, Ticket, refusal_of_closed
+from runbook_nb.playbooks.tickets import Refusal, Ticket, refusal_of_closed
 from runbook_nb.playbooks.toolevent import first_of, tell, where_of
 from runbook_nb.settings import settings
 from runbook_nb.tools.context import new_call_id
 
 if TYPE_CHECKING:
-    from runbook_nb.playbooks.enforcer import (
-        Admission,
-        PlaybookEnforcer,
-        PlaybookReport,
-        Settlement,
-    )
+    from runbook_nb.playbooks.admission import Admission, Settlement
+    from runbook_nb.playbooks.enforcer import PlaybookEnforcer
     from runbook_nb.playbooks.model import Playbook
     from runbook_nb.playbooks.policy import EnforcementPolicy
+    from runbook_nb.playbooks.report import PlaybookReport
 
 #: Chooses the playbook of a run; None leaves the run alone.
 Select = Callable[[RunInfo], "Playbook | None"]
@@ -197,7 +195,7 @@ class PlaybookEnforcerHook:
         key = self._plans.latest
         if key is None and self._select is None:
             key = NO_RUN
-            self._plans.of(key, RunInfo())
+            self._plans.of(key, RunInfo)
         found = None if key is None else self.enforcer_for(key)
         if found is None:
             raise NoPlan(
@@ -211,8 +209,7 @@ class PlaybookEnforcerHook:
 
     def enforcer_for(self, key: str) -> PlaybookEnforcer | None:
         """Give the enforcer of a run, a ``"thread:<id>"`` or ``"__no_run__"``; None without one."""
-        found = self._plans.peek(key)
-        return None if isinstance(found, Closed) else found
+        return plan_of(self._plans.peek(key))
 
     def finish(self, key: str | None = None) -> PlaybookReport | None:
         """Say that a run has ended: its plan is concluded, and leaves before others.
@@ -244,7 +241,8 @@ class PlaybookEnforcerHook:
         found = self.enforcer_for(key) if key is not None else None
         if self.inject == "none" or found is None:
             return ""
-        return found.brief(mode=self.inject)
+        text: str = found.brief(mode=self.inject)
+        return text
 
     def attach(self, session: Any) -> None:
         """Note that this hook judges the calls of a session; refuse a second one that does.
@@ -285,11 +283,10 @@ class PlaybookEnforcerHook:
 
     def _make(self, run: RunInfo) -> Any:
         key = key_of(self._scope, run.run_id, run.thread_id)
-        if self._select is None:
-            assert self._playbook is not None
+        if self._playbook is not None:
             return self._began(self._playbook, key)
         try:
-            chosen = self._select(run)
+            chosen = self._select(run)  # type: ignore[misc]
             if is_awaitable(chosen):
                 _close(chosen)
                 raise TypeError("the selector is async, and is asked where nothing can be awaited")
@@ -363,30 +360,35 @@ class PlaybookEnforcerHook:
         Ticket
             Whether it may be made, and what to `settle` afterwards.
         """
-        frame = here()
-        inside = frame is not None and frame.hook is self
-        if run_id is None and thread_id is None and inside:
-            run, key = frame.run, frame.key  # type: ignore[union-attr]
+        frame = self._frame()
+        if frame is not None and run_id is None and thread_id is None:
+            key = frame.seat.key
         else:
             key = key_of(self._scope, run_id, thread_id)
-            run = RunInfo(
+        if parent is None and frame is not None and frame.seat.key == key:
+            parent = frame.call_id
+        seat = self._plans.of(
+            key,
+            lambda: RunInfo(
                 run_id=run_id, thread_id=thread_id, metadata=metadata or {}, agent_name=agent_name
-            )
-        if parent is None and inside and frame.key == key:  # type: ignore[union-attr]
-            parent = frame.call_id  # type: ignore[union-attr]
-        held = self._plans.of(key, run)
+            ),
+        )
+        held = seat.held
         call_id = call_id or new_call_id()
-        made = Frame(hook=self, run=run, key=key, call_id=call_id)
+        made = Frame(hook=self, seat=seat, call_id=call_id)
         if held is None:
             return Ticket(tool, call_id, made)
         if isinstance(held, Closed):
             refusal = refusal_of_closed(held, tool, call_id, key)
             return Ticket(tool, call_id, made, refusal=refusal, cause=held.error)
         admission = held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
-        refusal = None if admission.allowed else _refusal(admission, key)
-        return Ticket(
-            tool, admission.call_id, made, enforcer=held, admission=admission, refusal=refusal
-        )
+        why = None if admission.allowed else _refusal(admission, key)
+        return Ticket(tool, call_id, made, admission=admission, refusal=why)
+
+    def _frame(self) -> Frame | None:
+        """Give where the running code stands, as far as this hook judges there."""
+        frame = here()
+        return frame if frame is not None and frame.hook is self else None
 
     @contextmanager
     def calling(self, tool: str, arguments: Any = None, **where: Any) -> Iterator[Ticket]:
@@ -447,10 +449,10 @@ class PlaybookEnforcerHook:
             agent_name=agent_name,
         )
         key = key_of(self._scope, run.run_id, run.thread_id)
-        held = self._plans.of(key, run)
+        seat = self._plans.of(key, lambda: run)
         try:
-            with entered(Frame(hook=self, run=run, key=key)):
-                yield None if isinstance(held, Closed) else held
+            with entered(Frame(hook=self, seat=seat)):
+                yield plan_of(seat)
         finally:
             if self._scope == "run":
                 self.finish(key)
@@ -479,9 +481,7 @@ class PlaybookEnforcerHook:
             tell(event, "refusal", ticket.refusal)
             event.cancel = ticket.refusal.text
             return ticket
-        waiting = self._plans.waiting(ticket.frame.key)
-        if waiting is not None:
-            ticket.open_in(waiting)
+        ticket.open_in(ticket.frame.seat.waiting)
         return ticket
 
     def after(self, event: Any) -> Settlement | None:
@@ -504,13 +504,14 @@ class PlaybookEnforcerHook:
         if getattr(event, "refusal", None) is not None:
             return None
         key = self._key_of_event(event)
-        waiting = self._plans.waiting(key)
-        if waiting is None:  # the plan was dropped while the call ran: there is nothing to tell
+        seat = self._plans.peek(key)
+        if seat is None:  # the plan was dropped while the call ran: there is nothing to tell
             return None
+        waiting = seat.waiting
         call_id = getattr(event, "call_id", None)
         ticket = waiting.get(call_id) if call_id is not None else first_of(waiting, event.tool_name)
         if ticket is None:
-            if self._was_refused(key, call_id):
+            if _was_refused(seat.held, call_id):
                 return None
             raise PlaybookError(
                 f"after() was told of call {call_id!r} of {event.tool_name!r} in run {key!r}, "
@@ -535,17 +536,11 @@ class PlaybookEnforcerHook:
             arguments=getattr(event, "arguments", None),
         )
 
-    def _was_refused(self, key: str, call_id: str | None) -> bool:
-        held = self._plans.peek(key)
-        if held is None or isinstance(held, Closed):
-            return held is not None
-        return any(one.call_id == call_id and one.outcome == "refused" for one in held.calls)
-
     def _key_of_event(self, event: Any) -> str:
         run_id, thread_id = getattr(event, "run_id", None), getattr(event, "thread_id", None)
-        frame = here()
-        if run_id is None and thread_id is None and frame is not None and frame.hook is self:
-            return frame.key
+        frame = self._frame()
+        if run_id is None and thread_id is None and frame is not None:
+            return frame.seat.key
         return key_of(self._scope, run_id, thread_id)
 
 
@@ -597,17 +592,23 @@ def as_hook(plan: Any) -> PlaybookEnforcerHook:
 
 
 def _refusal(admission: Admission, key: str) -> Refusal:
-    result = admission.result
-    violation = result.violation
+    violation = admission.violation
     return Refusal(
         code="refused" if violation is None else violation.violation_type,
-        text=admission.refusal or PREFIX.rstrip(),
+        text=admission.refusal or "",
         tool=admission.tool,
         call_id=admission.call_id,
         step_id=admission.step_id,
         key=key,
-        hints=tuple(result.hints),
+        hints=admission.hints,
+        seq=admission.seq,
     )
+
+
+def _was_refused(held: Any, call_id: str | None) -> bool:
+    if held is None or isinstance(held, Closed):
+        return held is not None
+    return any(one.call_id == call_id and one.outcome == "refused" for one in held.calls)
 
 
 def _close(answer: Any) -> None:

@@ -117,17 +117,35 @@ class Closed:
     error: BaseException | None = field(default=None, compare=False)
 
 
-class _Seat:
-    """The place of one key; made before what sits in it, so that it is asked for once."""
+class Seat:
+    """The place of one run in a table; it is there before its plan, which is asked for once.
 
-    __slots__ = ("held", "lock", "made", "waiting")
+    Attributes
+    ----------
+    key : str
+        What it is found by.
+    run : RunInfo
+        The run whose call was the first.
+    held : PlaybookEnforcer, Closed or None
+        Its plan, why all its calls are refused, or None for a run that is left alone.
+    waiting : dict of str to Ticket
+        Calls that were let through for somebody who will know them by their id alone.
 
-    def __init__(self) -> None:
-        # Calls that were admitted for somebody who will know them by their id alone.
+    Examples
+    --------
+    >>> Seat("r1", RunInfo(run_id="r1")).held is None
+    True
+    """
+
+    __slots__ = ("held", "key", "lock", "made", "run", "waiting")
+
+    def __init__(self, key: str, run: RunInfo, held: Any = None, *, made: bool = False) -> None:
+        self.key = key
+        self.run = run
+        self.held = held
+        self.made = made
         self.waiting: dict[str, Any] = {}
         self.lock = threading.RLock()
-        self.made = False
-        self.held: Any = None
 
     @property
     def live(self) -> bool:
@@ -154,7 +172,7 @@ class Plans:
     Examples
     --------
     >>> plans = Plans(lambda run: None, most=2)
-    >>> plans.of("r1", RunInfo(run_id="r1")) is None, list(plans)
+    >>> plans.of("r1", lambda: RunInfo(run_id="r1")).held is None, list(plans)
     (True, ['r1'])
     """
 
@@ -165,53 +183,51 @@ class Plans:
         self._most = most
         self._refuse_evicted = refuse_evicted
         self._lock = threading.Lock()
-        self._seats: OrderedDict[str, _Seat] = OrderedDict()
+        self._seats: OrderedDict[str, Seat] = OrderedDict()
         # Keys only. A run id is used once, so this grows by runs that were abandoned midway;
         # hosts that say when a run ends (`PlaybookEnforcerHook.finish`) leave none here.
         self._evicted: set[str] = set()
         self._ended: set[str] = set()
         self._latest: str | None = None
 
-    def of(self, key: str, run: RunInfo) -> Any:
-        """Give what a key leads to, made if need be, and note that it was used."""
+    def of(self, key: str, run: Callable[[], RunInfo]) -> Seat:
+        """Give the seat of a key, made if need be, and note that it was used.
+
+        Parameters
+        ----------
+        key : str
+            Which.
+        run : callable
+            Gives the run, where its seat has to be made.
+        """
         with self._lock:
             seat = self._seats.get(key)
             if seat is None:
                 if key in self._evicted:
-                    return _gone(key, self._most)
-                seat = self._seats[key] = _Seat()
+                    return Seat(key, run(), _gone(key, self._most), made=True)
+                seat = self._seats[key] = Seat(key, run())
                 self._make_room()
             elif self._latest != key:
                 self._seats.move_to_end(key)
             self._latest = key
-        if seat.made:
-            return seat.held
-        with seat.lock:
-            if not seat.made:
-                seat.held = self._make(run)
-                seat.made = True
-        return seat.held
+        if not seat.made:
+            with seat.lock:
+                if not seat.made:
+                    seat.held = self._make(seat.run)
+                    seat.made = True
+        return seat
 
     def put(self, key: str, held: Any) -> None:
         """Seat a plan that is there already."""
-        seat = _Seat()
-        seat.held, seat.made = held, True
         with self._lock:
-            self._seats[key] = seat
+            self._seats[key] = Seat(key, RunInfo(), held, made=True)
             self._latest = key
             self._make_room()
 
-    def peek(self, key: str) -> Any:
-        """Give what a key leads to, without making or using it; None where nothing does."""
-        with self._lock:
-            seat = self._seats.get(key)
-        return seat.held if seat is not None and seat.made else None
-
-    def waiting(self, key: str) -> dict[str, Any] | None:
-        """Give the calls of a key that wait to be settled by their id; None where it is gone."""
-        with self._lock:
-            seat = self._seats.get(key)
-        return None if seat is None else seat.waiting
+    def peek(self, key: str) -> Seat | None:
+        """Give the seat of a key where there is one, without making or using it."""
+        seat = self._seats.get(key)
+        return seat if seat is not None and seat.made else None
 
     def end(self, key: str) -> None:
         """Note that no more is expected of a key, so that its plan leaves before others."""

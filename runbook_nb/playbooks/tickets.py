@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from runbook_nb._value import frozen
 from runbook_nb.errors import Paused, RunCancelled, ToolRefused
-from runbook_nb.playbooks.frames import Frame, entered
+from runbook_nb.playbooks.admission import PREFIX, Admission, Settlement, refusal_text
+from runbook_nb.playbooks.frames import Frame, entered, plan_of
 from runbook_nb.playbooks.scopes import Closed
 
 if TYPE_CHECKING:
-    from runbook_nb.playbooks.enforcer import Admission, PlaybookEnforcer, Settlement
-
-#: What every refusal text begins with, as published.
-PREFIX: Final = "PlaybookEnforcer blocked: "
-
-#: What came of a call that ended on its own.
-OUTCOMES: Final = ("ok", "error", "cached", "retried", "cancelled")
+    from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 
 
 @frozen
@@ -49,8 +44,9 @@ class Refusal:
 
     Examples
     --------
-    >>> Refusal(code="unexpected_tool", text="…", tool="pay", call_id="c", key="r1").to_dict()["code"]
-    'unexpected_tool'
+    >>> refusal = Refusal(code="max_tool_calls", text="…", tool="pay", call_id="c", key="r1")
+    >>> refusal.to_dict()["code"], refusal.error().code
+    ('max_tool_calls', 'max_tool_calls')
     """
 
     code: str
@@ -95,8 +91,6 @@ class Ticket:
         The call.
     frame : Frame
         Where it is made.
-    enforcer : PlaybookEnforcer or None
-        Whose plan it was judged in; None where there is none.
     admission : Admission or None
         What the enforcer said.
     refusal : Refusal or None
@@ -117,7 +111,6 @@ class Ticket:
         "_opened_in",
         "admission",
         "call_id",
-        "enforcer",
         "frame",
         "refusal",
         "settled",
@@ -130,7 +123,6 @@ class Ticket:
         call_id: str,
         frame: Frame,
         *,
-        enforcer: PlaybookEnforcer | None = None,
         admission: Admission | None = None,
         refusal: Refusal | None = None,
         cause: BaseException | None = None,
@@ -138,7 +130,6 @@ class Ticket:
         self.tool = tool
         self.call_id = call_id
         self.frame = frame
-        self.enforcer = enforcer
         self.admission = admission
         self.refusal = refusal
         self.settled = refusal is not None
@@ -148,6 +139,11 @@ class Ticket:
     def __repr__(self) -> str:
         word = "refused" if self.refusal else "settled" if self.settled else "admitted"
         return f"<Ticket {self.call_id!r}: {self.tool} {word}>"
+
+    @property
+    def enforcer(self) -> PlaybookEnforcer | None:
+        """Whose plan it was judged in; None where there is none."""
+        return plan_of(self.frame.seat)
 
     @property
     def allowed(self) -> bool:
@@ -186,11 +182,12 @@ class Ticket:
         self.settled = True
         if self._opened_in is not None:
             self._opened_in.pop(self.call_id, None)
-        if self.enforcer is None or self.admission is None:
+        if self.admission is None:
             return None
-        return self.enforcer.settle(
+        settlement: Settlement = self.frame.seat.held.settle(
             self.admission, outcome, result=result, error=error, arguments=arguments
         )
+        return settlement
 
     @contextmanager
     def running(self, *, ends: bool = True) -> Iterator[Ticket]:
@@ -243,7 +240,7 @@ def refusal_of_closed(closed: Closed, tool: str, call_id: str, key: str) -> Refu
     """Give the refusal of a call in a run all of whose calls are refused."""
     return Refusal(
         code=closed.code,
-        text=f"{PREFIX}{closed.message} | Hints: {closed.hint}",
+        text=refusal_text(closed.message, [closed.hint]),
         tool=tool,
         call_id=call_id,
         key=key,

@@ -84,6 +84,11 @@ def agent_of(model, capability, *more, ran=None, **options):
     return agent
 
 
+def run(agent, prompt="go", **more):
+    """Run an agent in a loop of its own: the framework's sync door leaves one open."""
+    return asyncio.run(agent.run(prompt, **more))
+
+
 def told(capability):
     return [(one.tool, one.outcome) for one in capability.hook.enforcer.calls]
 
@@ -100,7 +105,7 @@ def returns(result):
 def test_a_run_in_order_completes_its_plan():
     capability, ran = PlaybookCapability(BOOK), []
     agent = agent_of(scripted([("search", {})], [("isolate", {})]), capability, ran=ran)
-    result = agent.run_sync("go")
+    result = run(agent)
     assert ran == [("search", "x"), ("isolate", "web-01")]
     assert told(capability) == [("search", "ok"), ("isolate", "ok")]
     enforcer = capability.hook.enforcer
@@ -113,7 +118,7 @@ def test_a_run_in_order_completes_its_plan():
 def test_a_refused_call_is_not_run_and_fails_with_the_text():
     capability, ran = PlaybookCapability(BOOK), []
     turns = [("isolate", {})], [("search", {})], [("isolate", {})]
-    result = agent_of(scripted(*turns), capability, ran=ran).run_sync("go")
+    result = run(agent_of(scripted(*turns), capability, ran=ran))
     assert ran == [("search", "x"), ("isolate", "web-01")]
     name, outcome, content = returns(result)[0]
     assert (name, outcome) == ("isolate", "failed")
@@ -125,13 +130,13 @@ def test_a_refused_call_is_not_run_and_fails_with_the_text():
 def test_refusals_take_nothing_from_the_retries_of_a_tool():
     capability = PlaybookCapability(BOOK)
     turns = [[("isolate", {})]] * 5
-    agent_of(scripted(*turns), capability).run_sync("go")
+    run(agent_of(scripted(*turns), capability))
     assert told(capability) == [("isolate", "refused")] * 5
 
 
 def test_the_right_calls_in_one_reply_pass_in_order():
     capability, ran = PlaybookCapability(BOOK), []
-    agent_of(scripted([("search", {}), ("isolate", {})]), capability, ran=ran).run_sync("go")
+    run(agent_of(scripted([("search", {}), ("isolate", {})]), capability, ran=ran))
     assert ran == [("search", "x"), ("isolate", "web-01")]
     assert capability.hook.enforcer.is_complete
 
@@ -139,7 +144,7 @@ def test_the_right_calls_in_one_reply_pass_in_order():
 def test_under_compat_they_are_judged_side_by_side():
     hook = PlaybookEnforcerHook(BOOK, policy="compat")
     capability, ran = PlaybookCapability(hook), []
-    agent_of(scripted([("search", {}), ("isolate", {})]), capability, ran=ran).run_sync("go")
+    run(agent_of(scripted([("search", {}), ("isolate", {})]), capability, ran=ran))
     assert ran == [("search", "x")]
     assert ("isolate", "refused") in told(capability)
 
@@ -148,7 +153,7 @@ def test_a_failing_tool_closes_no_step():
     capability = PlaybookCapability(BOOK)
     agent = agent_of(scripted([("search", {"q": "bad"})]), capability)
     with pytest.raises(ValueError, match="down"):
-        agent.run_sync("go")
+        run(agent)
     assert told(capability) == [("search", "error")]
     assert capability.hook.enforcer.events[-1].kind == "finished"
 
@@ -156,7 +161,7 @@ def test_a_failing_tool_closes_no_step():
 def test_a_call_that_asks_to_be_made_again_did_not_succeed():
     capability = PlaybookCapability(BOOK)
     turns = [("search", {"q": "again"})], [("search", {"q": "y"})], [("isolate", {})]
-    agent_of(scripted(*turns), capability).run_sync("go")
+    run(agent_of(scripted(*turns), capability))
     assert told(capability) == [("search", "error"), ("search", "ok"), ("isolate", "ok")]
 
 
@@ -171,7 +176,7 @@ def test_a_call_answered_by_another_capability_is_cached():
 
     for other in (Answers(), AnswersToo()):
         capability, ran = PlaybookCapability(BOOK), []
-        agent_of(scripted([("search", {})]), capability, other, ran=ran).run_sync("go")
+        run(agent_of(scripted([("search", {})]), capability, other, ran=ran))
         assert ran == []
         assert told(capability) == [("search", "cached")]
         assert capability.hook.enforcer.plan.completed_steps == ["look"]
@@ -191,7 +196,7 @@ def test_evidence_is_read_from_what_the_tool_ran_with():
         return {"q": "auth"}
 
     capability = PlaybookCapability(Playbook(id="ir", name="R", steps=[step]))
-    agent_of(scripted([("search", {"q": "web"})]), capability, hooks).run_sync("go")
+    run(agent_of(scripted([("search", {"q": "web"})]), capability, hooks))
     record = capability.hook.enforcer.plan.step_executions["look"]
     assert record.matched_probes == ["auth"]
 
@@ -210,10 +215,12 @@ def test_a_call_that_waits_for_approval_is_cancelled_and_judged_again():
             raise ApprovalRequired
         return "found"
 
-    first = agent.run_sync("go")
+    first = run(agent)
     assert isinstance(first.output, DeferredToolRequests)
     (call,) = first.output.approvals
-    agent.run_sync(
+    run(
+        agent,
+        None,
         message_history=first.all_messages(),
         deferred_tool_results=DeferredToolResults(approvals={call.tool_call_id: True}),
     )
@@ -248,8 +255,8 @@ def test_a_selector_sees_the_run():
 
     capability = PlaybookCapability(PlaybookEnforcerHook(select=select))
     agent = agent_of(scripted([("isolate", {})]), capability, name="helper")
-    assert returns(agent.run_sync("go", metadata={"kind": "ir"}))[0][1] == "failed"
-    assert returns(agent.run_sync("go", metadata={"kind": "chat"}))[0][1] == "success"
+    assert returns(run(agent, metadata={"kind": "ir"}))[0][1] == "failed"
+    assert returns(run(agent, metadata={"kind": "chat"}))[0][1] == "success"
     assert [run.agent_name for run in asked] == ["helper", "helper"]
     assert all(run.run_id and run.thread_id for run in asked)
 
@@ -269,7 +276,7 @@ def test_guarded_functions_in_a_tool_belong_to_its_call():
         assert fetch() is hook.enforcer
         return "found"
 
-    agent.run_sync("go")
+    run(agent)
     told = {one.tool: (one.call_id, one.parent, one.outcome) for one in hook.enforcer.calls}
     assert told["fetch"][1:] == (told["search"][0], "ok")
 
@@ -283,7 +290,7 @@ def test_an_answer_too_early_is_sent_back_as_often_as_asked():
 
     capability = PlaybookCapability(BOOK, nudges=2)
     agent = agent_of(FunctionModel(reply), capability, retries=3)
-    result = agent.run_sync("go")
+    result = run(agent)
     assert result.output == "answer 3"
     texts = json.dumps([repr(message) for message in result.all_messages()])
     assert "'look' and 'act'" in texts or "look and act" in texts
@@ -294,7 +301,7 @@ def test_no_answer_is_sent_back_when_all_is_done_or_nothing_was_asked():
     for nudges, turns in ((3, ([("search", {})], [("isolate", {})])), (0, ())):
         capability = PlaybookCapability(BOOK, nudges=nudges)
         agent = agent_of(scripted(*turns), capability)
-        assert agent.run_sync("go").output == "done"
+        assert run(agent).output == "done"
 
 
 @pytest.mark.parametrize("inject", ["none", "step", "plan"])
@@ -306,35 +313,37 @@ def test_the_model_is_told_of_the_playbook_as_the_hook_says(inject):
         return ModelResponse(parts=[TextPart("done")])
 
     capability = PlaybookCapability(PlaybookEnforcerHook(BOOK, inject=inject))
-    agent_of(FunctionModel(reply), capability).run_sync("go")
+    run(agent_of(FunctionModel(reply), capability))
     assert ("search" in seen[0]) == (inject != "none")
-    assert ("isolate" in seen[0]) == (inject == "plan")
+    assert ("act: Act." in seen[0]) == (inject == "plan")
 
 
 def test_two_playbooks_on_one_agent_are_refused():
-    agent = None
+    def twice():
+        both = [PlaybookCapability(BOOK) for _ in range(2)]
+        run(Agent(TestModel(), capabilities=both))
+
     with pytest.raises(PlaybookError) as refused:
-        agent = Agent(TestModel(), capabilities=[PlaybookCapability(BOOK) for _ in range(2)])
-        agent.run_sync("go")
+        twice()
     assert refused.value.code == "two_enforcers"
     second = PlaybookCapability(BOOK, id="second")
     agent = agent_of(scripted([("search", {})]), PlaybookCapability(BOOK), second)
     with pytest.raises(PlaybookError):
-        agent.run_sync("go")
+        run(agent)
 
 
 def test_one_that_only_records_may_stand_beside():
     hook = PlaybookEnforcerHook(BOOK, block_violations=False)
     records = PlaybookCapability(hook, id="audit")
     agent = agent_of(scripted([("search", {})]), PlaybookCapability(BOOK), records)
-    agent.run_sync("go")
+    run(agent)
     assert told(records) == [("search", "ok")]
 
 
 def test_a_model_that_calls_everything_is_held_too():
     """The framework's own test model calls each tool once, in the order they are registered."""
     capability = PlaybookCapability(PlaybookEnforcer.from_playbook(BOOK))
-    agent_of(TestModel(), capability).run_sync("go")
+    run(agent_of(TestModel(), capability))
     assert capability.hook.enforcer.is_complete
 
 

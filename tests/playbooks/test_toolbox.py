@@ -109,7 +109,7 @@ def test_what_a_runbook_calls_is_judged_in_the_same_plan():
 
 def test_a_call_the_plan_has_no_place_for_does_not_pass_inside_another():
     held, ran = PlaybookMiddleware(book(["triage"], ["pay"])), []
-    box = box_of(held, triage_of("pay"), tool("pay", lambda args: ran.append(args)))
+    box = box_of(held, triage_of("pay"), tool("pay", ran.append))
     with pytest.raises(ToolRefused) as refused:
         box.call_sync("triage")
     assert refused.value.code == "unexpected_tool"
@@ -182,8 +182,11 @@ def test_middleware_within_may_change_what_is_called_with():
     async def widen(call, following):
         return await following(replace(call, args={**call.args, "wide": True}))
 
+    def search(args):
+        return dict(args)
+
     held = PlaybookMiddleware(book(["search"]))
-    box = Toolbox([tool("search", lambda args: dict(args))], middleware=[held, widen])
+    box = Toolbox([tool("search", search)], middleware=[held, widen])
     assert box.call_sync("search", {"q": 1}) == {"q": 1, "wide": True}
 
 
