@@ -9,12 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runbook_nb.errors import JournalError as JournalError
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
     from runbook_nb.playbooks.frames import current_plan as current_plan
     from runbook_nb.playbooks.frames import last_plan as last_plan
     from runbook_nb.playbooks.guards import guard as guard
     from runbook_nb.playbooks.hook import PlaybookEnforcerHook as PlaybookEnforcerHook
+    from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
+    from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
+    from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
+    from runbook_nb.playbooks.lint import LintFinding as LintFinding
+    from runbook_nb.playbooks.lint import PlaybookLint as PlaybookLint
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
     from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
     from runbook_nb.playbooks.scopes import RunInfo as RunInfo
+    from runbook_nb.playbooks.skills import Skill as Skill
     from runbook_nb.playbooks.tickets import Refusal as Refusal
     from runbook_nb.playbooks.tickets import Ticket as Ticket
     from runbook_nb.playbooks.toolbox import PlaybookMiddleware as PlaybookMiddleware
@@ -63,6 +70,13 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "PlaybookJournal": "playbooks.journal",
+    "JsonlJournal": "playbooks.journal_jsonl",
+    "SqliteJournal": "playbooks.journal_sqlite",
+    "JournalError": "errors",
+    "Skill": "playbooks.skills",
+    "PlaybookLint": "playbooks.lint",
+    "LintFinding": "playbooks.lint",
     "PlaybookLoader": "playbooks.loader",
     "load_playbook": "playbooks.loader",
     "write_playbook": "playbooks.writing",

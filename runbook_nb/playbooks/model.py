@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from runbook_nb.settings import settings
+
+if TYPE_CHECKING:
+    from runbook_nb.playbooks.lint import PlaybookLint
+    from runbook_nb.playbooks.policy import EnforcementPolicy
 
 
 def _now() -> datetime:
@@ -211,6 +215,34 @@ class Playbook(_Extensible):
     def get_step_index(self, step_id: str) -> int | None:
         """Give the place of the first step of that id, or None."""
         return next((n for n, step in enumerate(self.steps) if step.id == step_id), None)
+
+    def lint(
+        self,
+        tools: Any = None,
+        skills: Mapping[str, Any] | None = None,
+        policy: EnforcementPolicy | Mapping[str, Any] | str | None = None,
+    ) -> PlaybookLint:
+        """Look for what cannot go as written, or goes otherwise than it seems; nothing is run.
+
+        Parameters
+        ----------
+        tools : Toolbox or iterable of tools or names, optional
+            The tools that exist. Without it, whether they do is not checked, and said so.
+        skills : mapping of str to Skill, optional
+            The skills by the keys that steps name them by.
+        policy : EnforcementPolicy, mapping or str, optional
+            The rules a plan would be held to.
+
+        Examples
+        --------
+        >>> steps = [PlaybookStep(id="pay", description="Pay.", expected_tools=["pay_out"])]
+        >>> lint = Playbook(id="p", name="Payout", steps=steps).lint(tools=["payout"])
+        >>> [(one.code, one.where, one.fix) for one in lint]
+        [('unknown_tool', 'steps[0].expected_tools[0]', "did you mean 'payout'?")]
+        """
+        from runbook_nb.playbooks.lint import lint_playbook
+
+        return lint_playbook(self, tools, skills, policy)
 
 
 class StepExecution(BaseModel):

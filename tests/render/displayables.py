@@ -25,6 +25,9 @@ from runbook_nb.artifacts.base import ArtifactScope
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.playbooks.events import Begun
+from runbook_nb.playbooks.lint import PlaybookLint
+from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.record.claims import Claim
 from runbook_nb.record.commits import WholeLog
 from runbook_nb.record.kept import KeptRecords
@@ -227,6 +230,19 @@ def kept_runs(word: str) -> Any:
     return runs
 
 
+def journal(word: str, one: Any) -> Any:
+    book, at = rb.Playbook(id=word, name=word, version=word), datetime(2026, 11, 29, tzinfo=UTC)
+    policy = {"profile": word}
+    one.append([Begun(seq=1, at=at, playbook=book, digest=word, policy=policy, skills={})])
+    return one
+
+
+def journal_place() -> Path:
+    folder = Path(_FOLDER.name, f"{next(_NUMBERS)}.journals")
+    folder.mkdir()
+    return folder / "journal"
+
+
 def store_report(word: str) -> Any:
     outcomes = ("held", "broken", "unchecked")
     claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
@@ -242,6 +258,17 @@ def forged(word: str) -> Any:
 
 def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
+
+
+def playbook(word: str) -> Any:
+    steps = [
+        PlaybookStep(id=f"{n} {word}", description=word, expected_tools=[word], hints=[word])
+        for n in range(2)
+    ]
+    odd = PlaybookStep(
+        id=word, description=word, uses=[word], expected_tools=[f"{word} 2"], max_tool_calls=0
+    )
+    return Playbook(id=word, name=word, steps=[*steps, odd])
 
 
 def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -272,6 +299,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
         (StepProgress("read", "completed"), StepProgress(word, "current", 3, 12, 1)),
     ),
     PutResult: lambda word: shelf(word).filed,
+    PlaybookLint: lambda word: playbook(word).lint([word], skills={}),
     Record: lambda word: shelf(word).record,
     Rejudged: again,
     Selection: lambda word: rb.select({"days": 30, "known": True, "policy": word}, rules(word)),
@@ -305,6 +333,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.SqliteArtifacts: sqlite,
     SharedNotebook: shared,
     StoreReport: store_report,
+    rb.JsonlJournal: lambda word: journal(word, rb.JsonlJournal(journal_place())),
+    rb.SqliteJournal: lambda word: journal(word, rb.SqliteJournal(journal_place(), word)),
     rb.Runs: kept_runs,
     RunHistory: lambda word: kept_runs(word).history(),
     RunEntry: lambda word: kept_runs(word).entry(1),
