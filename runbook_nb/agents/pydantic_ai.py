@@ -54,6 +54,9 @@ class PlaybookCapability(AbstractCapability[Any]):
         many output retries. Afterwards the run ends, and the plan says what was left.
     sequential : bool, optional
         Whether calls of one reply run one after the other; by default as the policy looks ahead.
+    hide : bool
+        Whether the model is shown only tools that would be let through by their name. A reply then
+        cannot hold the calls of two steps, and prompts are cached less.
     id : str
         Two capabilities of one name are refused: give one that only records a name of its own.
 
@@ -66,6 +69,7 @@ class PlaybookCapability(AbstractCapability[Any]):
     plan: Any
     nudges: int = 0
     sequential: bool | None = None
+    hide: bool = False
     id: str | None = field(default="playbook", kw_only=True)
     hook: PlaybookEnforcerHook = field(init=False, repr=False)
 
@@ -101,7 +105,9 @@ class PlaybookCapability(AbstractCapability[Any]):
         return _Watched(toolset, self)
 
     async def prepare_tools(self, ctx: Any, tool_defs: list[Any]) -> list[Any]:
-        """Have the tools run one after the other, where that is asked for."""
+        """Leave out what would be refused, and have tools run in turn, where that is asked for."""
+        if self.hide and (plan := self.hook.enforcer_for(self._key(ctx))) is not None:
+            tool_defs = [one for one in tool_defs if plan.may(one.name)]
         if not self.sequential:
             return tool_defs
         return [replace(one, sequential=True) for one in tool_defs]

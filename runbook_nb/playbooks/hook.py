@@ -13,18 +13,16 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._sync import is_awaitable
-from runbook_nb._text import counted, did_you_mean, listed
+from runbook_nb._text import counted, did_you_mean
 from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError
 from runbook_nb.playbooks.frames import Frame, entered, here, note_last, plan_of
-from runbook_nb.playbooks.keeper import OUTCOMES
-from runbook_nb.playbooks.scopes import NO_RUN, Closed, Plans, RunInfo, checked_scope, key_of
-from runbook_nb.playbooks.tickets import Refusal, Ticket, refusal_of_closed
-from runbook_nb.playbooks.toolevent import first_of, tell, where_of
+from runbook_nb.playbooks.listening import Listening
+from runbook_nb.playbooks.scopes import NO_RUN, Closed, Plans, RunInfo, Seat, checked_scope, key_of
+from runbook_nb.playbooks.tickets import Ticket, refusal_of_closed
 from runbook_nb.settings import settings
 from runbook_nb.tools.context import new_call_id
 
 if TYPE_CHECKING:
-    from runbook_nb.playbooks.admission import Admission, Settlement
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer
     from runbook_nb.playbooks.model import Playbook
     from runbook_nb.playbooks.policy import EnforcementPolicy
@@ -40,7 +38,7 @@ INJECTED: Final = ("none", "step", "plan")
 _ATTACHED: weakref.WeakKeyDictionary[Any, PlaybookEnforcerHook] = weakref.WeakKeyDictionary()
 
 
-class PlaybookEnforcerHook:
+class PlaybookEnforcerHook(Listening):
     """Holds the tool calls of an agent's runs to a playbook.
 
     Parameters
@@ -360,30 +358,37 @@ class PlaybookEnforcerHook:
         Ticket
             Whether it may be made, and what to `settle` afterwards.
         """
-        frame = self._frame()
-        if frame is not None and run_id is None and thread_id is None:
-            key = frame.seat.key
-        else:
-            key = key_of(self._scope, run_id, thread_id)
-        if parent is None and frame is not None and frame.seat.key == key:
-            parent = frame.call_id
-        seat = self._plans.of(
-            key,
-            lambda: RunInfo(
-                run_id=run_id, thread_id=thread_id, metadata=metadata or {}, agent_name=agent_name
-            ),
-        )
+        seat = self._seat(run_id, thread_id, metadata, agent_name)
         held = seat.held
         call_id = call_id or new_call_id()
         made = Frame(hook=self, seat=seat, call_id=call_id)
         if held is None:
             return Ticket(tool, call_id, made)
         if isinstance(held, Closed):
-            refusal = refusal_of_closed(held, tool, call_id, key)
+            refusal = refusal_of_closed(held, tool, call_id, seat.key)
             return Ticket(tool, call_id, made, refusal=refusal, cause=held.error)
+        parent = parent or self._parent_in(seat)
         admission = held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
-        why = None if admission.allowed else _refusal(admission, key)
-        return Ticket(tool, call_id, made, admission=admission, refusal=why)
+        return Ticket(tool, call_id, made, admission=admission)
+
+    def _seat(
+        self,
+        run_id: str | None = None,
+        thread_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        agent_name: str | None = None,
+    ) -> Seat:
+        frame = self._frame()
+        if frame is not None and run_id is None and thread_id is None:
+            key = frame.seat.key
+        else:
+            key = key_of(self._scope, run_id, thread_id)
+        return self._plans.of(
+            key,
+            lambda: RunInfo(
+                run_id=run_id, thread_id=thread_id, metadata=metadata or {}, agent_name=agent_name
+            ),
+        )
 
     def _frame(self) -> Frame | None:
         """Give where the running code stands, as far as this hook judges there."""
@@ -457,92 +462,6 @@ class PlaybookEnforcerHook:
             if self._scope == "run":
                 self.finish(key)
 
-    def before(self, event: Any) -> Ticket:
-        """Judge the call an event tells of; where it is refused, say so on the event.
-
-        Sets ``event.cancel`` to what the model is to be told, ``event.refusal`` to the same as
-        structure and, where it had none, ``event.call_id``. A call that was let through waits for
-        `after`, or for the settling of the ticket.
-
-        Raises
-        ------
-        PlaybookError
-            ``two_enforcers``: another hook that refuses calls has judged it.
-        """
-        other = getattr(event, "judged_by", None)
-        if isinstance(other, PlaybookEnforcerHook):
-            self.alone_with(other)
-        arguments = getattr(event, "arguments", None)
-        ticket = self.admit(event.tool_name, arguments, **where_of(event))
-        tell(event, "judged_by", self)
-        if getattr(event, "call_id", None) is None:
-            tell(event, "call_id", ticket.call_id)
-        if ticket.refusal is not None:
-            tell(event, "refusal", ticket.refusal)
-            event.cancel = ticket.refusal.text
-            return ticket
-        ticket.open_in(ticket.frame.seat.waiting)
-        return ticket
-
-    def after(self, event: Any) -> Settlement | None:
-        """Settle the call an event tells of; of one that was refused, nothing.
-
-        ``event.outcome`` says what came of it where it is set; otherwise an ``error`` makes it a
-        failure. An answer that came from a cache is ``"cached"``; one that came after attempts
-        which failed is ``"retried"``, and only its last attempt is told of.
-
-        Returns
-        -------
-        Settlement or None
-            What it did to the plan.
-
-        Raises
-        ------
-        PlaybookError
-            ``unknown_call``: `before` was not told of it; ``bad_outcome``.
-        """
-        if getattr(event, "refusal", None) is not None:
-            return None
-        key = self._key_of_event(event)
-        seat = self._plans.peek(key)
-        if seat is None:  # the plan was dropped while the call ran: there is nothing to tell
-            return None
-        waiting = seat.waiting
-        call_id = getattr(event, "call_id", None)
-        ticket = waiting.get(call_id) if call_id is not None else first_of(waiting, event.tool_name)
-        if ticket is None:
-            if _was_refused(seat.held, call_id):
-                return None
-            raise PlaybookError(
-                f"after() was told of call {call_id!r} of {event.tool_name!r} in run {key!r}, "
-                "which before() has not judged, or which is settled",
-                code="unknown_call",
-                where="call_id",
-                fix="hand each call to before(event) first, with the same ids, and once to after",
-            )
-        error = getattr(event, "error", None)
-        outcome = getattr(event, "outcome", None) or ("ok" if error is None else "error")
-        if outcome not in OUTCOMES:
-            raise PlaybookError(
-                f"a call cannot come to {outcome!r}",
-                code="bad_outcome",
-                where="outcome",
-                fix=did_you_mean(str(outcome), OUTCOMES) or f"use {listed(OUTCOMES)}",
-            )
-        return ticket.settle(
-            outcome,
-            result=getattr(event, "result", None),
-            error=error,
-            arguments=getattr(event, "arguments", None),
-        )
-
-    def _key_of_event(self, event: Any) -> str:
-        run_id, thread_id = getattr(event, "run_id", None), getattr(event, "thread_id", None)
-        frame = self._frame()
-        if run_id is None and thread_id is None and frame is not None:
-            return frame.seat.key
-        return key_of(self._scope, run_id, thread_id)
-
 
 def as_playbook(given: Playbook | Mapping[str, Any]) -> Playbook:
     """Take a playbook as it is, or read one out of a mapping, or a file or text that holds one.
@@ -589,26 +508,6 @@ def as_hook(plan: Any) -> PlaybookEnforcerHook:
         where="plan",
         fix="give a PlaybookEnforcerHook, a PlaybookEnforcer or a Playbook",
     )
-
-
-def _refusal(admission: Admission, key: str) -> Refusal:
-    violation = admission.violation
-    return Refusal(
-        code="refused" if violation is None else violation.violation_type,
-        text=admission.refusal or "",
-        tool=admission.tool,
-        call_id=admission.call_id,
-        step_id=admission.step_id,
-        key=key,
-        hints=admission.hints,
-        seq=admission.seq,
-    )
-
-
-def _was_refused(held: Any, call_id: str | None) -> bool:
-    if held is None or isinstance(held, Closed):
-        return held is not None
-    return any(one.call_id == call_id and one.outcome == "refused" for one in held.calls)
 
 
 def _close(answer: Any) -> None:

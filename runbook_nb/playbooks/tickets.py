@@ -130,10 +130,12 @@ class Ticket:
         self.tool = tool
         self.call_id = call_id
         self.frame = frame
-        self.admission = admission
         self.refusal = refusal
         self.settled = refusal is not None
         self._cause = cause
+        self.admission = admission
+        if admission is not None and not admission.allowed:
+            self._refuse(admission)
         self._opened_in: dict[str, Ticket] | None = None
 
     def __repr__(self) -> str:
@@ -145,10 +147,34 @@ class Ticket:
         """Whose plan it was judged in; None where there is none."""
         return plan_of(self.frame.seat)
 
+    def _refuse(self, admission: Admission) -> None:
+        self.refusal = refusal_of(admission, self.frame.seat.key)
+        self.settled = True
+
     @property
     def allowed(self) -> bool:
         """Whether the call may be made."""
         return self.refusal is None
+
+    @property
+    def provisional(self) -> bool:
+        """Whether that holds only if earlier calls of its reply succeed; see `confirm`."""
+        return self.admission is not None and self.admission.provisional
+
+    def confirm(self) -> bool:
+        """Judge a provisional call again, just before it is made; `running` does so by itself.
+
+        Returns
+        -------
+        bool
+            Whether it may be made.
+        """
+        if self.admission is not None and self.admission.provisional:
+            self.admission = self.frame.seat.held.confirm(self.admission)
+            if not self.admission.allowed:
+                self._refuse(self.admission)
+                self._leave()
+        return self.allowed
 
     def settle(
         self,
@@ -180,8 +206,7 @@ class Ticket:
         if self.settled:
             return None
         self.settled = True
-        if self._opened_in is not None:
-            self._opened_in.pop(self.call_id, None)
+        self._leave()
         if self.admission is None:
             return None
         settlement: Settlement = self.frame.seat.held.settle(
@@ -207,6 +232,7 @@ class Ticket:
         ToolRefused
             The call may not be made.
         """
+        self.confirm()
         if self.refusal is not None:
             raise self.refusal.error() from self._cause
         try:
@@ -217,6 +243,10 @@ class Ticket:
             raise
         if ends:
             self.settle("ok")
+
+    def _leave(self) -> None:
+        if self._opened_in is not None:
+            self._opened_in.pop(self.call_id, None)
 
     def open_in(self, waiting: dict[str, Ticket]) -> None:
         """Wait among others to be settled by somebody who knows only the call's id."""
@@ -234,6 +264,21 @@ def outcome_of(error: BaseException) -> str:
     """
     stopped = isinstance(error, RunCancelled | Paused) or not isinstance(error, Exception)
     return "cancelled" if stopped else "error"
+
+
+def refusal_of(admission: Admission, key: str) -> Refusal:
+    """Give the refusal of a call that an enforcer did not let through."""
+    violation = admission.violation
+    return Refusal(
+        code="refused" if violation is None else violation.violation_type,
+        text=admission.refusal or "",
+        tool=admission.tool,
+        call_id=admission.call_id,
+        step_id=admission.step_id,
+        key=key,
+        hints=admission.hints,
+        seq=admission.seq,
+    )
 
 
 def refusal_of_closed(closed: Closed, tool: str, call_id: str, key: str) -> Refusal:

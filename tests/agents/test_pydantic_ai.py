@@ -358,3 +358,18 @@ def test_without_the_framework_the_import_says_what_to_install():
     )
     assert "pip install" in told.stdout
     assert pydantic_ai.__name__ == "pydantic_ai"
+
+
+def test_what_would_be_refused_can_be_hidden():
+    seen = []
+
+    def reply(messages, info):
+        seen.append([one.name for one in info.function_tools])
+        if len(seen) > 2:
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart(seen[-1][0], {})])
+
+    capability = PlaybookCapability(BOOK, hide=True)
+    run(agent_of(FunctionModel(reply), capability))
+    assert seen == [["search"], ["isolate"], []]
+    assert capability.hook.enforcer.is_complete

@@ -325,6 +325,67 @@ def test_the_arguments_it_really_ran_with_are_evidence():
     assert record.matched_probes == ["auth"]
 
 
+# -- several calls in one reply ----------------------------------------------------------------
+
+
+def reply_of(*tools, run="r1"):
+    return [
+        ToolEvent(tool_name=tool, run_id=run, call_id=f"c{n}", batch="b1")
+        for n, tool in enumerate(tools)
+    ]
+
+
+def test_the_right_calls_of_one_reply_are_let_through_in_their_order():
+    held, events = hook(), reply_of("search", "enrich", "pay")
+    tickets = held.before_all(events)
+    assert [ticket.allowed for ticket in tickets] == [True, True, False]
+    assert [ticket.provisional for ticket in tickets] == [False, True, False]
+    assert [event.refusal is None for event in events] == [True, True, False]
+    for event in events:
+        if held.again(event):
+            held.after(event)
+    told = [(one.tool, one.outcome, one.batch) for one in held.enforcer.calls]
+    assert sorted(told) == [
+        ("enrich", "ok", "b1"),
+        ("pay", "refused", "b1"),
+        ("search", "ok", "b1"),
+    ]
+    assert held.enforcer.plan.completed_steps == ["look", "enrich"]
+
+
+def test_one_whose_ground_failed_is_refused_when_it_is_asked_again():
+    held, (first, second) = hook(), reply_of("search", "enrich")
+    held.before_all([first, second])
+    first.error = "down"
+    held.after(first)
+    assert not held.again(second)
+    assert second.cancel == second.refusal.text
+    assert held.after(second) is None
+    assert not held.again(second)
+
+
+def test_its_body_is_not_entered_then_either():
+    held, (first, second) = hook(), reply_of("search", "enrich")
+    one, other = held.before_all([first, second])
+    one.settle("error")
+    with pytest.raises(ToolRefused), other.running():
+        raise AssertionError("entered")
+
+
+def test_under_compat_a_reply_is_judged_against_one_state():
+    held, events = hook(policy="compat"), reply_of("search", "enrich")
+    held.before_all(events)
+    assert [event.cancel is None for event in events] == [True, False]
+
+
+def test_a_reply_of_a_run_that_is_left_alone_or_closed():
+    assert hook().before_all([]) == []
+    free = PlaybookEnforcerHook(select=lambda run: None)
+    assert [ticket.allowed for ticket in free.before_all(reply_of("a", "b"))] == [True, True]
+    shut = PlaybookEnforcerHook(select=lambda run: 1 / 0)
+    assert [ticket.allowed for ticket in shut.before_all(reply_of("a", "b"))] == [False, False]
+
+
 # -- two hooks ---------------------------------------------------------------------------------
 
 
