@@ -94,6 +94,10 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Side",
         "runbook_nb.runbook.sides.Standing",
     ],
+    "playbooks": [
+        "runbook_nb.playbooks.cacao_losses.CacaoLosses",
+        "runbook_nb.playbooks.cacao_losses.CacaoLoss",
+    ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "share": [
         "runbook_nb.share.shared.SharedNotebook",

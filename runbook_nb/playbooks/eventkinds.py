@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, to_wire
 from runbook_nb._value import frozen
-from runbook_nb.playbooks.model import Playbook
+from runbook_nb.playbooks.model import Playbook, PlaybookPlan
 
 
 def args_digest(arguments: Any) -> str | None:
@@ -46,7 +46,9 @@ class Event:
         told: dict[str, Any] = {"seq": self.seq, "at": self.at.isoformat(), "kind": self.kind}
         for name in FIELDS[self.kind]:
             value = getattr(self, name)
-            told[name] = to_wire(value.model_dump() if isinstance(value, Playbook) else value)
+            told[name] = to_wire(
+                value.model_dump() if isinstance(value, Playbook | PlaybookPlan) else value
+            )
         if "arguments" in told:
             told["args_digest"] = args_digest(told["arguments"])
         return told
@@ -71,6 +73,8 @@ class Begun(Event):
         Whether violations block calls, and whether they are noted.
     key : str or None
         The run.
+    plan : PlaybookPlan or None
+        How far it had come already, where it was handed over and not made.
     """
 
     kind: ClassVar[str] = "begun"
@@ -82,6 +86,7 @@ class Begun(Event):
     block: bool = True
     record: bool = True
     key: str | None = None
+    plan: PlaybookPlan | None = None
 
 
 @frozen
@@ -94,6 +99,8 @@ class Admitted(Event):
         The call, and what was called.
     step_id : str or None
         The step it was judged under.
+    index : int or None
+        Its place in the playbook.
     arguments : object
         What it was called with, redacted.
     parent, batch : str or None
@@ -111,6 +118,7 @@ class Admitted(Event):
     call_id: str
     tool: str
     step_id: str | None = None
+    index: int | None = None
     arguments: Any = None
     parent: str | None = None
     batch: str | None = None
@@ -184,6 +192,8 @@ class Settled(Event):
         The step it is filed under.
     filed : bool
         Whether it stands among the calls of that step's record.
+    again : bool
+        Whether it was told to have failed before, and stands there already.
     counted : bool
         Whether it counts towards that step's floor and cap.
     matched : tuple of str
@@ -204,6 +214,7 @@ class Settled(Event):
     outcome: str = "ok"
     step_id: str | None = None
     filed: bool = True
+    again: bool = False
     counted: bool = True
     matched: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()

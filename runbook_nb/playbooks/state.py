@@ -32,7 +32,9 @@ class Call:
     started, ended : datetime or None
         When it was admitted (or refused) and when it was settled.
     admitted_under : str or None
-        The step that was current when it was judged.
+        The step that it was judged under.
+    index : int or None
+        The place of that step in the playbook.
     arguments, result : object
         What it was called with and, where a check reads it, what it gave; redacted.
     error : str or None
@@ -69,6 +71,7 @@ class Call:
     started: datetime | None = None
     ended: datetime | None = None
     admitted_under: str | None = None
+    index: int | None = None
     arguments: Any = None
     result: Any = None
     error: str | None = None
@@ -116,7 +119,7 @@ class StepFacts:
     approvals : list of (str, str, datetime)
         Who approved it, with which note, when.
     violations : list of str
-        The types of what was noted when it closed.
+        The types of what went against it without refusing a call, in order.
     checks : list of str
         The checks met so far, in the order in which they first were.
     timed_out_at : datetime or None
