@@ -95,7 +95,8 @@ def last_plan() -> PlaybookEnforcer | None:
     >>> from runbook_nb.playbooks import Playbook, PlaybookEnforcerHook, PlaybookStep
     >>> step = PlaybookStep(id="look", description="Look.", expected_tools=["search"])
     >>> hook = PlaybookEnforcerHook(Playbook(id="ir", name="Response", steps=[step]))
-    >>> last_plan() is hook.enforcer
+    >>> plan = hook.enforcer
+    >>> last_plan() is plan
     True
     """
     found = _last[0]

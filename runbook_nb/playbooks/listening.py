@@ -35,6 +35,7 @@ class Listening(ABC):
     _scope: str
 
     admit: Callable[..., Ticket]
+    _seat: Callable[..., Seat]
 
     @abstractmethod
     def alone_with(self, other: Any) -> None:
@@ -42,9 +43,6 @@ class Listening(ABC):
 
     @abstractmethod
     def _frame(self) -> Frame | None: ...
-
-    @abstractmethod
-    def _seat(self, **run: Any) -> Seat: ...
 
     def _parent_in(self, seat: Seat) -> str | None:
         frame = self._frame()

@@ -91,8 +91,7 @@ class Toolbox(Renderable):
     permit : callable, optional
         ``(tool, args)``: may the call be made at all; only True is a yes.
     middleware : iterable of callable, optional
-        ``(call, next)``, the first outermost. One that also has a method ``inner``, of the same
-        form, stands around the calls that calls make to other tools, too.
+        ``(call, next)``, the first outermost. A method ``inner`` hears the calls within calls.
     engine : str, Executor or Client, optional
         Where the branches of every procedure's fan-outs run; see `Chart.run`.
 
@@ -144,7 +143,6 @@ did you mean 'ages'?
         self._store = _checked_store(artifacts)
         self._providers = _callables("providers", providers)
         self._middleware = _callables("middleware", middleware)
-        self._inner = inner_of(self._middleware)
         for name, given in (
             ("credentials", credentials),
             ("consent", consent),
@@ -464,7 +462,7 @@ did you mean 'ages'?
             signal=call.signal,
             progress=progress,
             engine=self._engine,
-            around=self._inner,
+            around=inner_of(self._middleware),
         )
         return ToolContext(
             call_id=call.call_id,
@@ -549,16 +547,15 @@ did you mean 'ages'?
         ]
         if self._providers:
             closing.append(f"{counted(len(self._providers), 'provider')}, asked at each call")
-        remarks = []
-        if self._observer_failures:
-            remarks.append(f"the observer failed {counted(self._observer_failures, 'time')}")
+        failed = self._observer_failures
+        remarks = (f"the observer failed {counted(failed, 'time')}",) if failed else ()
         return Card(
             kind="Toolbox",
             name="",
             headline=counted(len(self), "tool"),
             sections=(Section(label="Tools", parts=(table,)),),
             closing=tuple(closing),
-            remarks=tuple(remarks),
+            remarks=remarks,
         )
 
 
