@@ -154,6 +154,9 @@ if TYPE_CHECKING:
         RequiredProbe as RequiredProbe,
     )
     from runbook_nb.playbooks import (
+        Skill as Skill,
+    )
+    from runbook_nb.playbooks import (
         SqliteJournal as SqliteJournal,
     )
     from runbook_nb.playbooks import (
@@ -499,6 +502,7 @@ _HOMES: dict[str, str] = {
     "Playbook": "playbooks",
     "PlaybookStep": "playbooks",
     "RequiredProbe": "playbooks",
+    "Skill": "playbooks",
     "PlaybookPlan": "playbooks",
     "PlaybookJournal": "playbooks",
     "JsonlJournal": "playbooks",
