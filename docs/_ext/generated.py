@@ -97,6 +97,9 @@ GIVEN_BACK = {
     "playbooks": [
         "runbook_nb.playbooks.problems.FileProblem",
         "runbook_nb.playbooks.problems.PlaybookWarning",
+        "runbook_nb.playbooks.scopes.RunInfo",
+        "runbook_nb.playbooks.tickets.Ticket",
+        "runbook_nb.playbooks.tickets.Refusal",
         "runbook_nb.playbooks.lint.PlaybookLint",
         "runbook_nb.playbooks.lint.LintFinding",
         "runbook_nb.playbooks.cacao_losses.CacaoLosses",
