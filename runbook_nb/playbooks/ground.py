@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Final
 
 from runbook_nb._frozen import Immutable
@@ -90,10 +89,6 @@ def named(word: str) -> str:
 
 def why_impossible(ground: Ground, step: PlaybookStep, tool: str) -> tuple[str, str] | None:
     """Say why an expected tool cannot count, and what to do; None when it can."""
-    if any(fnmatchcase(tool, name) for name in ground.policy.always_allowed):
-        return "is always allowed and belongs to no step, so it cannot be waited for", (
-            "leave it out, or take it out of always_allowed"
-        )
     bound = ground.bound_of(step)
     if is_outside(bound, tool, skill_patterns=ground.policy.skill_patterns):
         allowed = listed([named(entry) for entry in sorted(bound or ())][:5]) or "no tool"
