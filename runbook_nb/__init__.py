@@ -160,6 +160,12 @@ if TYPE_CHECKING:
         StepStatus as StepStatus,
     )
     from runbook_nb.playbooks import (
+        declare_rules as declare_rules,
+    )
+    from runbook_nb.playbooks import (
+        event_log as event_log,
+    )
+    from runbook_nb.playbooks import (
         from_cacao as from_cacao,
     )
     from runbook_nb.playbooks import (
@@ -500,6 +506,8 @@ _HOMES: dict[str, str] = {
     "load_playbook": "playbooks",
     "write_playbook": "playbooks",
     "from_cacao": "playbooks",
+    "event_log": "playbooks",
+    "declare_rules": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",

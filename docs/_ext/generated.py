@@ -99,6 +99,8 @@ GIVEN_BACK = {
         "runbook_nb.playbooks.lint.LintFinding",
         "runbook_nb.playbooks.cacao_losses.CacaoLosses",
         "runbook_nb.playbooks.cacao_losses.CacaoLoss",
+        "runbook_nb.playbooks.eventlog.EventLog",
+        "runbook_nb.playbooks.declared.DeclareRule",
     ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "share": [

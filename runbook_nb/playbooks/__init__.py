@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.cacao_import import from_cacao as from_cacao
     from runbook_nb.playbooks.cacao_losses import CacaoLoss as CacaoLoss
     from runbook_nb.playbooks.cacao_losses import CacaoLosses as CacaoLosses
+    from runbook_nb.playbooks.declared import DeclareRule as DeclareRule
+    from runbook_nb.playbooks.declared import declare_rules as declare_rules
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer as PlaybookEnforcer
+    from runbook_nb.playbooks.eventlog import EventLog as EventLog
+    from runbook_nb.playbooks.eventlog import event_log as event_log
     from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
     from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
     from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
@@ -87,6 +91,10 @@ _HOMES = {
     "from_cacao": "playbooks.cacao_import",
     "CacaoLoss": "playbooks.cacao_losses",
     "CacaoLosses": "playbooks.cacao_losses",
+    "event_log": "playbooks.eventlog",
+    "EventLog": "playbooks.eventlog",
+    "declare_rules": "playbooks.declared",
+    "DeclareRule": "playbooks.declared",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }

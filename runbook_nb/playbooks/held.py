@@ -32,6 +32,7 @@ from runbook_nb.playbooks.summary import summary_of
 from runbook_nb.playbooks.telling import Observer, Observers
 from runbook_nb.playbooks.terms import StepTerms, Terms
 from runbook_nb.playbooks.values import Kept
+from runbook_nb.settings import settings
 
 #: What `HeldPlan.dump` says it is.
 SCHEMA: Final = "runbook_nb/playbook-run/1"
@@ -280,11 +281,15 @@ class HeldPlan:
         keeper = self._keeper
         try:
             with self._lock:
+                if not self._depth:
+                    keeper.now = settings.clock()
                 self._depth += 1
                 try:
                     yield keeper
                 finally:
                     self._depth -= 1
+                    if not self._depth:
+                        keeper.now = None
                     if not self._depth and keeper.made:
                         made, keeper.made = keeper.made, []
                         self._events.extend(made)
