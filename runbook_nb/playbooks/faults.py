@@ -92,7 +92,7 @@ def _never_closes(ground: Ground, step: PlaybookStep) -> bool:
         return False
     cap = ground.effort_of(step)[1]
     if not step.expected_tools:
-        return ground.bound_of(step) == set() if cap else policy.empty_step == "open"
+        return ground.allows_nothing(step) if cap is not None else policy.empty_step == "open"
     missing = [
         tool
         for tool in dict.fromkeys(step.expected_tools)

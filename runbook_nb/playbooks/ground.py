@@ -49,6 +49,13 @@ class Ground(Immutable):
         empty = self.policy.empty_skill_list
         return allowed_tools_for(step, self.skills, empty_skill_list=empty)
 
+    def allows_nothing(self, step: PlaybookStep) -> bool:
+        """Say whether the skills of a step let no tool through, of those that exist."""
+        bound, how = self.bound_of(step), self.policy.skill_patterns
+        if not bound or self.tools is None:
+            return bound is not None and not bound
+        return all(is_outside(bound, tool, skill_patterns=how) for tool in self.tools)
+
     def effort_of(self, step: PlaybookStep) -> tuple[int | None, int | None]:
         """Give the floor and the cap that hold for a step."""
         return effort_of(step, self.skills, inherit=self.policy.inherit_effort)

@@ -71,7 +71,7 @@ def _expected(ground: Ground, at: Place) -> Findings:
         why = why_impossible(ground, step, tool)
         if why is not None:
             yield at.found("impossible_tool", "error", where, f"{named(tool)} {why[0]}", why[1])
-    if not step.expected_tools and not step.kind and ground.bound_of(step) == set():
+    if not step.expected_tools and not step.kind and ground.allows_nothing(step):
         message = "names skills that allow no tool at all, so no call closes the step"
         fix = "list tools in a skill, or write kind: manual"
         yield at.found("impossible_tool", "error", "uses", message, fix)

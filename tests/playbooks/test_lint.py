@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runbook_nb as rb
@@ -404,6 +404,7 @@ STEPS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(STEPS, max_size=4), st.sampled_from(["safe", "compat"]), st.booleans())
 def test_whatever_is_declared_is_looked_through_and_shown(steps, policy, known):
     given_ = {"k": skill(allowed_tools=["scan"], min_tool_calls=2)} if known else None

@@ -61,6 +61,9 @@ def books(*, odd):
     return listed.map(lambda found: Playbook(id="p", name="P", steps=list(found)))
 
 
+steady = settings(deadline=None, derandomize=True, max_examples=100)
+
+
 def made(book, policy):
     return PlaybookEnforcer.from_playbook(book, skills=SKILLS, policy=policy)
 
@@ -74,7 +77,7 @@ def refused_for(book, policy):
     return None
 
 
-@settings(max_examples=60)
+@steady
 @given(books(odd=True), POLICIES)
 def test_what_no_plan_is_made_of_is_an_error_and_under_safe_the_other_way_round(book, policy):
     lint = book.lint(skills=SKILLS, policy=policy)
@@ -126,7 +129,7 @@ def is_for_person(enforcer, step):
     return step.kind is not None or (empty and enforcer.policy.empty_step == "manual")
 
 
-@settings(max_examples=60)
+@steady
 @given(books(odd=False), POLICIES)
 def test_without_an_error_calls_bring_a_plan_to_its_end(book, policy):
     lint = book.lint(tools=TOOLS, skills=SKILLS, policy=policy)
@@ -136,7 +139,7 @@ def test_without_an_error_calls_bring_a_plan_to_its_end(book, policy):
     assert driven(made(book, policy)).completed
 
 
-@settings(max_examples=80)
+@steady
 @given(books(odd=False), POLICIES)
 def test_a_step_that_is_said_to_be_unreachable_is_not_reached(book, policy):
     found = book.lint(tools=TOOLS, skills=SKILLS, policy=policy).of("unreachable_step")
