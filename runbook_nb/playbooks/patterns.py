@@ -48,6 +48,7 @@ Bound = Literal["any", "prefix", "glob", "exact"]
 
 _SHAPE: Final = re.compile(r"([^()\s]+)(?:\((.*)\))?", re.DOTALL)
 _OPERATORS: Final = frozenset("();<>|&")
+_TELLING: Final = _OPERATORS | frozenset("\"'\\")
 # `$'` and `$"` quote by rules of their own, which differ from one shell to the next.
 _MORE_COMMANDS: Final = re.compile(r"[`\n\r\0]|\$[('\"]")
 
@@ -195,8 +196,8 @@ def _runs_more(command: str) -> bool:
     """Say whether a shell could find a second command, or a redirection, in this one."""
     if _MORE_COMMANDS.search(command):
         return True
-    if _OPERATORS.isdisjoint(command):
-        return False
+    if _TELLING.isdisjoint(command):
+        return False  # nothing in it means anything to a shell
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.commenters = ""  # within a word, no shell takes `#` for a comment
     try:
