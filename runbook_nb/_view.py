@@ -200,7 +200,9 @@ class Prose:
 
 
 #: What became of a step; ``declared`` when nothing has run.
-State = Literal["ran", "not_taken", "not_reached", "failed", "paused", "stopped", "declared"]
+State = Literal[
+    "ran", "not_taken", "not_reached", "failed", "paused", "stopped", "current", "declared"
+]
 
 
 @frozen
@@ -254,6 +256,8 @@ class GraphNode:
         What became of it; ``declared`` when nothing has run.
     role : str or None
         For a branch, the role of its word; for any other node, a state that has one.
+    phase : str
+        What the step is a part of, for a picture of many.
     """
 
     key: str
@@ -273,9 +277,11 @@ class GraphNode:
         "folded",
         "gap",
         "note",
+        "step",
     ] = "stage"
     state: State = "declared"
     role: Role | None = None
+    phase: str = ""
 
 
 @frozen

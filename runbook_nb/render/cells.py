@@ -26,9 +26,14 @@ STATE_WORDS: Final = {
     "failed": "failed",
     "paused": "waits for an answer",
     "stopped": "stopped here",
+    "current": "in progress",
 }
 #: Words that say such a state as well.
-_SAYS_TOO: Final = {"not_taken": "not selected", "stopped": "the stop"}
+_SAYS_TOO: Final = {
+    "not_taken": ("not selected", "skipped", "passed over"),
+    "not_reached": ("pending",),
+    "stopped": ("the stop",),
+}
 
 #: Said once beside a table that holds such a cell.
 MISSING_MEANS: Final = f"{MISSING_CELL} means not recorded"
@@ -259,9 +264,9 @@ def state_word(line: FlowLine) -> str:
     ''
     """
     word = STATE_WORDS.get(line.state, "")
-    also = _SAYS_TOO.get(line.state, word)
+    said = (word, *_SAYS_TOO.get(line.state, ()))
     ours = (run for cell in line.cells[1:] for run in runs_of(cell) if isinstance(run, str))
-    return "" if any(word in run or also in run for run in ours) else word
+    return "" if any(one in run for run in ours for one in said) else word
 
 
 # --- display width -----------------------------------------------------------------------------

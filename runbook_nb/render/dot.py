@@ -200,6 +200,7 @@ _STATES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "not_reached": ("dashed", {"class": "open"}),
     "paused": ("dashed", {"penwidth": "2.2", "class": "waits"}),
     "stopped": ("", {"penwidth": "2.2", "class": "stop"}),
+    "current": ("", {"penwidth": "2.2", "class": "stop"}),
     "failed": ("", {"penwidth": "1.6", "class": "failed"}),
 }
 

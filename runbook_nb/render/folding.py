@@ -368,7 +368,12 @@ _STEPS: Final = (
 )
 #: Kinds of stages that no path hangs on.
 _PLAIN: Final = ("stage", "folded", "streaming", "pausable")
-_INSIDE: Final = {"failed": "failed", "paused": "waiting", "stopped": "stopped"}
+_INSIDE: Final = {
+    "failed": "failed",
+    "paused": "waiting",
+    "stopped": "stopped",
+    "current": "in progress",
+}
 #: What is said to be folded, where that is no chart.
 _FRAMED: Final = {"fork": "fork", "selector": "selector", "fan_out": "fan-out"}
 

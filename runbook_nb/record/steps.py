@@ -1,0 +1,328 @@
+"""What a watched step came to: its calls, what was refused and what was noted, counted once.
+
+Record layer. The table of a plan, its picture, its rows and its ledger say the same because all of
+them read these counts; the words for a refusal and for a deviation are here too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from runbook_nb._text import counted, listed, show
+from runbook_nb._view import Cell, Data, Run
+
+#: What can become of a step, in the order it is counted out.
+STEP_STATES: Final = ("completed", "stuck", "failed", "skipped", "in progress", "pending")
+
+#: Outcomes of a call that count as a success, and as a failure.
+SUCCEEDED: Final = ("ok", "cached")
+FAILED: Final = ("error", "cancelled", "retried")
+
+#: Where calls are filed that came when no step was left.
+AFTER: Final = "after the last step"
+
+#: How the outcome of a call is told of it in a row.
+_ANSWERED: Final = {
+    "ok": "answered",
+    "cached": "was answered from what is kept",
+    "error": "failed",
+    "retried": "failed and is tried again",
+    "cancelled": "was cancelled",
+}
+
+#: Why a call was refused, by the kind of violation; what is in braces comes with it.
+_REFUSALS: Final = {
+    "unexpected_tool": "not expected in this step",
+    "tool_outside_skill": "outside what the skills of this step allow",
+    "max_tool_calls": "over the limit of {limit}",
+    "playbook_complete": "the playbook is complete",
+    "plan_budget": "over the budget of the playbook",
+}
+
+#: Who closed a step, as a badge beside it; its own calls need no word.
+CLOSED_BY: Final = {"cap": "closed by cap", "host": "closed by the host", "person": "by hand"}
+
+
+@dataclass(slots=True)
+class StepFacts:
+    """What was recorded of one step.
+
+    Attributes
+    ----------
+    status : str
+        One of `STEP_STATES`.
+    tools : Counter
+        (tool, outcome) -> how often; ``open`` for a call that has not settled.
+    aside : Counter
+        Housekeeping tools that were let through without being calls of the step.
+    refused : Counter
+        (tool, kind of violation, limit) -> how often.
+    deviations : list of mapping
+        What was noted, each with its ``kind``.
+    matched : dict
+        Names of the probes that calls matched, in the order of first matching.
+    ended : mapping
+        ``{by, who, note}`` of how it was closed, skipped or given up; empty while it is open.
+    approvals : list of mapping
+        Who approved it.
+    why : str
+        Why nothing can close it, where it is stuck.
+    """
+
+    status: str = "pending"
+    tools: Counter[tuple[str, str]] = field(default_factory=Counter)
+    aside: Counter[str] = field(default_factory=Counter)
+    refused: Counter[tuple[str, str, Any]] = field(default_factory=Counter)
+    deviations: list[Mapping[str, Any]] = field(default_factory=list)
+    matched: dict[str, None] = field(default_factory=dict)
+    ended: Mapping[str, Any] = field(default_factory=dict)
+    approvals: list[Mapping[str, Any]] = field(default_factory=list)
+    why: str = ""
+
+    @property
+    def calls(self) -> int:
+        """How many calls were made in it."""
+        return self.tools.total()
+
+    @property
+    def unsettled(self) -> int:
+        """How many of its calls nobody has said the outcome of."""
+        return sum(times for (_, outcome), times in self.tools.items() if outcome == "open")
+
+    def of_tool(self, tool: str) -> tuple[int, int, int]:
+        """Count how often a tool succeeded, failed, and is still to answer."""
+        sums = [0, 0, 0]
+        for (name, outcome), times in self.tools.items():
+            if name == tool:
+                place = 2 if outcome == "open" else 0 if outcome in SUCCEEDED else 1
+                sums[place] += times
+        return sums[0], sums[1], sums[2]
+
+    @property
+    def passed_over(self) -> bool:
+        """Whether a call for a later step went past it."""
+        return self.status == "skipped" and self.ended.get("by") == "passed_over"
+
+    # -- taking in what happened -------------------------------------------------------------
+
+    def take(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        """Take in one recorded event."""
+        _TAKEN[kind](self, key, value)
+
+    def _admitted(self, tool: str, value: Mapping[str, Any]) -> None:
+        if value.get("aside"):
+            self.aside[tool] += 1
+            return
+        self.tools[tool, "open"] += 1
+        if self.status in ("pending", "stuck"):
+            self.status, self.why = "in progress", ""
+
+    def _settled(self, tool: str, value: Mapping[str, Any]) -> None:
+        if value.get("aside"):
+            return
+        if self.tools[tool, "open"] > 1:
+            self.tools[tool, "open"] -= 1
+        else:  # also of a call whose beginning was not recorded here
+            del self.tools[tool, "open"]
+        self.tools[tool, str(value.get("outcome"))] += 1
+        self.matched.update(dict.fromkeys(value.get("matched") or ()))
+
+    def _refused(self, tool: str, value: Mapping[str, Any]) -> None:
+        self.refused[tool, str(value.get("type")), value.get("limit")] += 1
+
+    def _deviated(self, kind: str, value: Mapping[str, Any]) -> None:
+        self.deviations.append({**value, "kind": kind})
+
+    def _approved(self, _: str, value: Mapping[str, Any]) -> None:
+        self.approvals.append(value)
+
+    def _closed(self, by: str, value: Mapping[str, Any]) -> None:
+        self.status, self.ended = "completed", {**value, "by": by}
+
+    def _skipped(self, by: str, value: Mapping[str, Any]) -> None:
+        self.status, self.ended = "skipped", {**value, "by": by}
+
+    def _given_up(self, by: str, value: Mapping[str, Any]) -> None:
+        self.status, self.ended = "failed", {**value, "by": by}
+
+    def _stuck(self, _: str, value: Mapping[str, Any]) -> None:
+        self.status, self.why = "stuck", str(value.get("why") or "")
+
+    def served(self, text: Callable[[str], str], texts: Callable[[Any], Any]) -> StepFacts:
+        """Give the same counts under names as a policy lets them be seen."""
+        return StepFacts(
+            status=self.status,
+            tools=_renamed(self.tools, lambda key: (text(key[0]), key[1])),
+            aside=_renamed(self.aside, text),
+            refused=_renamed(self.refused, lambda key: (text(key[0]), *key[1:])),
+            deviations=list(map(texts, self.deviations)),
+            matched=dict.fromkeys(map(text, self.matched)),
+            ended=texts(self.ended),
+            approvals=list(map(texts, self.approvals)),
+            why=text(self.why),
+        )
+
+
+_TAKEN: Final[Mapping[str, Callable[[StepFacts, str, Mapping[str, Any]], None]]] = {
+    "admitted": StepFacts._admitted,  # noqa: SLF001 - the table of the class above
+    "settled": StepFacts._settled,  # noqa: SLF001
+    "refused": StepFacts._refused,  # noqa: SLF001
+    "deviation": StepFacts._deviated,  # noqa: SLF001
+    "approved": StepFacts._approved,  # noqa: SLF001
+    "closed": StepFacts._closed,  # noqa: SLF001
+    "skipped": StepFacts._skipped,  # noqa: SLF001
+    "given_up": StepFacts._given_up,  # noqa: SLF001
+    "stuck": StepFacts._stuck,  # noqa: SLF001
+}
+
+#: Kinds of code that are taken into the facts of a step.
+STEP_KINDS: Final = frozenset(_TAKEN)
+
+
+def _renamed(counts: Counter[Any], name: Callable[[Any], Any]) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for key, times in counts.items():
+        found[name(key)] += times
+    return found
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+
+def refusal_reason(kind: str, limit: Any = None, why: str = "") -> str:
+    """Say why a call was refused, in a few words.
+
+    Examples
+    --------
+    >>> refusal_reason("max_tool_calls", 3), refusal_reason("odd_kind", why="for a reason")
+    ('over the limit of 3', 'for a reason')
+    """
+    words = _REFUSALS.get(kind)
+    if words is None or ("{limit}" in words and limit is None):
+        return why or kind.replace("_", " ")
+    return words.format(limit=limit)
+
+
+def deviation_words(noted: Mapping[str, Any]) -> Cell:
+    """Say what was noted without refusing anything.
+
+    Examples
+    --------
+    >>> deviation_words({"kind": "evidence_incomplete", "names": ["whois"]})
+    ('evidence incomplete: probe', Data(value='whois', unit=None, tone='plain'), 'matched no call')
+    """
+    kind, names = str(noted.get("kind")), [str(name) for name in noted.get("names") or ()]
+    if kind == "evidence_incomplete" and names:
+        probes = "probe" if len(names) == 1 else "probes"
+        return (f"evidence incomplete: {probes}", *_named(names), "matched no call")
+    if kind == "tools_missing" and names:
+        return ("closed without", *_named(names))
+    if kind == "insufficient_effort" and noted.get("limit") is not None:
+        return f"fewer calls than the {noted['limit']} required"
+    if kind in _REFUSALS:  # where calls outside the plan are noted and let through
+        tool = (Data(value=noted["tool"]),) if noted.get("tool") else ("a call",)
+        return (*tool, "went through,", refusal_reason(kind, noted.get("limit"), ""))
+    why = noted.get("why")
+    words = kind.replace("_", " ")
+    return (f"{words}:", Data(value=why)) if why else words
+
+
+def _named(names: Iterable[str]) -> Iterator[Run]:
+    for place, name in enumerate(names):
+        if place:
+            yield ","
+        yield Data(value=name)
+
+
+def step_words(kind: str, key: str, value: Mapping[str, Any]) -> str:
+    """Say one recorded event of a step, its values as a policy lets them be seen.
+
+    Examples
+    --------
+    >>> step_words("admitted", "query", {"arguments": {"index": "auth"}})
+    "Called query with {'index': 'auth'}"
+    >>> step_words("settled", "query", {"outcome": "ok", "matched": ["siem"]})
+    'query answered; it matched probe siem'
+    >>> step_words("closed", "person", {"who": "ana", "note": "seen on the console"})
+    'Closed by ana: seen on the console'
+    """
+    if kind == "admitted":
+        given = value.get("arguments")
+        return f"Called {key} with {show(given)}" if given else f"Called {key}"
+    if kind == "settled":
+        outcome = str(value.get("outcome"))
+        words = f"{key} {_ANSWERED.get(outcome, outcome)}"
+        error = f": {show(value['error'])}" if value.get("error") else ""
+        matched = [show(name) for name in value.get("matched") or ()]
+        probes = f"; it matched {'probe' if len(matched) == 1 else 'probes'} {listed(matched)}"
+        return f"{words}{error}{probes if matched else ''}"
+    if kind == "refused":
+        why = refusal_reason(str(value.get("type")), value.get("limit"), value.get("why") or "")
+        return f"Refused {key}: {why}"
+    if kind == "deviation":
+        words = _said(deviation_words({**value, "kind": key}))
+        return words[:1].upper() + words[1:]
+    who, note = value.get("who"), value.get("note")
+    by = f" by {show(who)}" if who else _BY.get(key, "")
+    words = {
+        "approved": f"Approved{by}",
+        "closed": f"Closed{by}",
+        "skipped": f"Skipped{by}",
+        "given_up": f"Failed{by}",
+        "stuck": "Stuck",
+    }[kind]
+    said = value.get("why") if kind == "stuck" else note
+    return f"{words}: {show(said)}" if said else words
+
+
+def _said(cell: Cell) -> str:
+    """Write our words and names of data in a row."""
+    words = ""
+    for run in cell if isinstance(cell, tuple) else (cell,):
+        text = run.value if isinstance(run, Data) else run
+        words += f"{' ' if words and text != ',' else ''}{show(text)}"
+    return words
+
+
+_BY: Final = {
+    "calls": " by its calls",
+    "cap": " by its cap",
+    "host": " by the host",
+    "person": " by hand",
+    "passed_over": ", passed over",
+}
+
+
+def states_counted(facts: Iterable[StepFacts]) -> list[tuple[str, int]]:
+    """Count steps by what became of them, in one order; those that are none are left out."""
+    counts = Counter(one.status for one in facts)
+    return [(state, counts[state]) for state in STEP_STATES if counts[state]]
+
+
+def steps_sentence(facts: Sequence[StepFacts]) -> str:
+    """Say what became of all steps, and how many calls there were.
+
+    Examples
+    --------
+    >>> steps_sentence([StepFacts(status="completed"), StepFacts()])
+    '2 steps: 1 completed, 1 pending; 0 calls recorded'
+    """
+    states = ", ".join(f"{times} {state}" for state, times in states_counted(facts))
+    made = sum(one.calls for one in facts)
+    calls = calls_words(made, sum(one.refused.total() for one in facts))
+    return f"{counted(len(facts), 'step')}: {states}; {calls}"
+
+
+def calls_words(made: int, refused: int) -> str:
+    """Say how many calls there were.
+
+    Examples
+    --------
+    >>> calls_words(8, 3), calls_words(1, 0)
+    ('8 calls recorded, 3 refused', '1 call recorded')
+    """
+    said = f"{counted(made, 'call')} recorded"
+    return f"{said}, {refused} refused" if refused else said
