@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from runbook_nb.coverage import (
         read_coverage_result as read_coverage_result,
     )
+    from runbook_nb.record.claims import Claim as Claim
     from runbook_nb.record.commit import (
         Commit as Commit,
     )
@@ -159,6 +160,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.structure import (
         Structure as Structure,
     )
+    from runbook_nb.record.verification import Verification as Verification
     from runbook_nb.record.walk import (
         Walk as Walk,
     )
@@ -251,8 +253,6 @@ if TYPE_CHECKING:
     from runbook_nb.runbook import (
         verdict_rows_of as verdict_rows_of,
     )
-    from runbook_nb.runbook.claims import Claim as Claim
-    from runbook_nb.runbook.verify import Verification as Verification
     from runbook_nb.settings import (
         settings as settings,
     )
@@ -412,8 +412,8 @@ _HOMES: dict[str, str] = {
     "WalkOptions": "runbook",
     "RecordingOptions": "runbook",
     "Envelope": "runbook",
-    "Verification": "runbook.verify",
-    "Claim": "runbook.claims",
+    "Verification": "record.verification",
+    "Claim": "record.claims",
     "verify_file": "share.verify",
     "WalkDescriptor": "runbook",
     "VerdictRow": "runbook",

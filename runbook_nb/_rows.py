@@ -266,22 +266,17 @@ def columns_of(
     """
     width = len(names)
     found: list[list[Any]] = [[] for _ in names]
-    adders = [column.extend for column in found]
-    chained = chain.from_iterable
     expected: list[str] = []
     for start in range(0, len(rows), _PART):
         part = rows[start : start + _PART]
         size = width * len(part)
         if len(expected) != size:
             expected = [*names] * len(part)
-        keys = list(chained(part))
+        keys = list(chain.from_iterable(part))
         if keys != expected or (exact and not {str}.issuperset(set(map(type, keys)))):
             return None
-        flat = list(chained(map(dict.values, part)))
-        if len(flat) != size:
-            return None
-        for place, add in enumerate(adders):
-            add(flat[place::width])
+        for name, column in zip(names, found, strict=True):
+            column.extend(map(itemgetter(name), part))
     return found
 
 

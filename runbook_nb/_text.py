@@ -140,6 +140,18 @@ def _squash(word: str) -> str:
     return "".join(c for c in word.lower() if c not in "-_ ")
 
 
+def at(where: str, key: object) -> str:
+    """Extend a place by a key: ``rules[1].when`` by ``age_days``.
+
+    Examples
+    --------
+    >>> at("rules[1].when", "age_days"), at("", "rules")
+    ('rules[1].when.age_days', 'rules')
+    """
+    name = clip(key if isinstance(key, str) else repr(key), 60)
+    return f"{where}.{name}" if where else name
+
+
 def listed(words: Iterable[str], last: str = "and") -> str:
     """Join words as a sentence does.
 

@@ -18,8 +18,8 @@ from runbook_nb.errors import LoadError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from runbook_nb.runbook.claims import Claim
-    from runbook_nb.runbook.verify import Verification
+    from runbook_nb.record.claims import Claim
+    from runbook_nb.record.verification import Verification
 
 #: Characters of what is claimed that are told of a claim that nothing speaks against.
 _CLAIMED: Final = 160
@@ -121,7 +121,7 @@ def _print(file: Path, found: Sequence[Verification], *, every: bool) -> None:
 
 def _parts(claim: Claim) -> Iterator[tuple[str, str]]:
     """Yield what there is to say of a claim that is contradicted, a line each."""
-    from runbook_nb.runbook.claims import quoted
+    from runbook_nb.record.claims import quoted
 
     yield "claimed", claim.claimed
     if claim.said:

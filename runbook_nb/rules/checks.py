@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from runbook_nb._frozen import FrozenDict, FrozenList
-from runbook_nb._text import clip, did_you_mean, listed
+from runbook_nb._text import at, clip, did_you_mean, listed
 from runbook_nb.errors import Problem
 from runbook_nb.rules.kinds import (
     KIND_WORDS,
@@ -70,18 +70,6 @@ class Report:
     def add(self, message: str, where: str, fix: str | None = None) -> None:
         """Note one problem."""
         self.problems.append(Problem(message=message, where=where, fix=fix))
-
-
-def at(where: str, key: object) -> str:
-    """Extend a place by a key: ``rules[1].when`` by ``age_days``.
-
-    Examples
-    --------
-    >>> at("rules[1].when", "age_days"), at("", "rules")
-    ('rules[1].when.age_days', 'rules')
-    """
-    name = clip(key if isinstance(key, str) else repr(key), 60)
-    return f"{where}.{name}" if where else name
 
 
 def check_text(value: Any, where: str, report: Report, *, optional: bool = False) -> Any:

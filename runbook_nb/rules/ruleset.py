@@ -317,7 +317,7 @@ class RuleSet(Renderable, Immutable):
 
     def to_yaml(self) -> str:
         """Give the content as YAML that every reader, of YAML 1.1 or 1.2, takes alike."""
-        from runbook_nb.rules.loader import write_yaml
+        from runbook_nb._parsed import write_yaml
 
         return write_yaml(self.to_dict())
 

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any, Final
 
 from runbook_nb._text import counted
+from runbook_nb.record.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place
 from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.runbook.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.fans import FanOutGroup, place_of
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT

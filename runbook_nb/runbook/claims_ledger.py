@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import clip, counted, listed
 from runbook_nb.coverage import Item
 from runbook_nb.coverage.declare import COVERAGE_NOTE
+from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place, agrees
 from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place, agrees
 from runbook_nb.runbook.claims_subjects import gap_kinds
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.gaps import (

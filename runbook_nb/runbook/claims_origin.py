@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from runbook_nb._text import clip, show
-from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place
+from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.report import SPINE_KEYS, names_refused, refusal_note, reserved_names
 from runbook_nb.runbook.verdicts import PROJECTION_KEYS

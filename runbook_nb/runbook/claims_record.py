@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from runbook_nb._json import to_wire
 from runbook_nb._text import counted, show
-from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.rules import Decision
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     HIDDEN,
@@ -22,6 +20,8 @@ from runbook_nb.runbook.claims import (
     Place,
     agrees,
 )
+from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.rules import Decision
 from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.grounds import Ground

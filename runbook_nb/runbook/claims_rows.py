@@ -12,7 +12,7 @@ from typing import Any
 
 from runbook_nb._frozen import thaw
 from runbook_nb._text import counted
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     NOTHING_ELSE,

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from runbook_nb._text import listed, visible
+from runbook_nb.record.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place, agrees
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.model import Unreadable
 from runbook_nb.rules.plan import DecisionPath
-from runbook_nb.runbook.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place, agrees
 from runbook_nb.runbook.dossier import RuleSource
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.meanings import compose_meanings, observed_meanings, resolve_decider

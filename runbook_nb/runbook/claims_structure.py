@@ -11,16 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, get_args
 
 from runbook_nb._json import to_wire
-from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.record.structure import (
-    EdgeKind,
-    NodeKind,
-    Structure,
-    StructureEdge,
-    StructureNode,
-)
-from runbook_nb.rules.model import DECLINED_BRANCH
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     NOTHING_ELSE,
@@ -30,6 +21,15 @@ from runbook_nb.runbook.claims import (
     Place,
     Status,
 )
+from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.record.structure import (
+    EdgeKind,
+    NodeKind,
+    Structure,
+    StructureEdge,
+    StructureNode,
+)
+from runbook_nb.rules.model import DECLINED_BRANCH
 from runbook_nb.runbook.fans import place_of
 from runbook_nb.runbook.grounds import Ground
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from runbook_nb._text import clip, show
-from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     HIDDEN,
@@ -21,6 +20,7 @@ from runbook_nb.runbook.claims import (
     Outcome,
     Place,
 )
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.gaps import NAMED_SUBJECTS, REASON_LENGTH
 from runbook_nb.runbook.grounds import Ground

@@ -15,12 +15,7 @@ from typing import Any, Final
 
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, show
-from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.rules import Decision, RuleSet
-from runbook_nb.rules.kinds import kind_of
-from runbook_nb.rules.known import Again, Way, judge_again
-from runbook_nb.rules.plan import DecisionPath, plan_of, when_of
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
     HIDDEN,
@@ -29,6 +24,11 @@ from runbook_nb.runbook.claims import (
     Outcome,
     Place,
 )
+from runbook_nb.record.redact import PLACEHOLDER
+from runbook_nb.rules import Decision, RuleSet
+from runbook_nb.rules.kinds import kind_of
+from runbook_nb.rules.known import Again, Way, judge_again
+from runbook_nb.rules.plan import DecisionPath, plan_of, when_of
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, Standing

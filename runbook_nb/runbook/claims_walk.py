@@ -18,8 +18,8 @@ from runbook_nb.artifacts import (
     RECORDING_ARTIFACT_KIND,
 )
 from runbook_nb.errors import RunbookError
+from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk
-from runbook_nb.runbook.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.runbook.claims_ledger import steps_told
 from runbook_nb.runbook.grounds import Ground, Redeemed, is_partial
 from runbook_nb.runbook.tickets import NO_STORE, RECORDING_NOTE, WALK_NOTE, WHOLE_NOTE, walk_note

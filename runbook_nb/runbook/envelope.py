@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from runbook_nb.record.recording import Recording
     from runbook_nb.record.run import Run
+    from runbook_nb.record.verification import Verification
     from runbook_nb.rules import RuleSet
     from runbook_nb.runbook.comparing import Comparison
     from runbook_nb.runbook.explanation import Explanation
     from runbook_nb.runbook.rejudging import Rejudged
     from runbook_nb.runbook.sides import Side
-    from runbook_nb.runbook.verify import Verification
     from runbook_nb.widgets.explorer import Explorer
 
 #: The two keys of an envelope on the wire, in order.

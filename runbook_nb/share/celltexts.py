@@ -13,8 +13,8 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from runbook_nb._text import listed
+from runbook_nb.record.claims import HIDDEN, NAMED, Claims, agrees
 from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.runbook.claims import HIDDEN, NAMED, Claims, agrees
 from runbook_nb.share.exported import exported_card, exporting
 from runbook_nb.share.notebook import EXPLAINING, generator_of, head_text
 from runbook_nb.share.outputs import CARRIED, Redrawn, joined

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from runbook_nb._text import clip, listed, show, visible
-from runbook_nb.runbook.claims import quoted, same
+from runbook_nb.record.claims import quoted, same
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.share.hydrate import Found
 

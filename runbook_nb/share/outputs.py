@@ -16,13 +16,13 @@ from itertools import product, zip_longest
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import Card, Flow
+from runbook_nb.record.claims import Claims, Place, same
 from runbook_nb.record.outline import walk_flow
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.cards import envelope_card, walk_section
-from runbook_nb.runbook.claims import Claims, Place, same
 from runbook_nb.runbook.grounds import Ground, is_partial
 from runbook_nb.runbook.payload import envelope_payload, exported_payload, stable_wire
 from runbook_nb.runbook.retold import retold_flow

@@ -25,20 +25,20 @@ from runbook_nb.artifacts.base import ArtifactScope
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.record.claims import Claim
 from runbook_nb.record.commits import WholeLog
 from runbook_nb.record.kept import KeptRecords
 from runbook_nb.record.rulebook import ServedRules
+from runbook_nb.record.verification import Verification
 from runbook_nb.render.flowchart import Flowchart
 from runbook_nb.rules.decision import Selection
 from runbook_nb.rules.revision import Revision
-from runbook_nb.runbook.claims import Claim
 from runbook_nb.runbook.comparing import Comparison
 from runbook_nb.runbook.explanation import Explanation
 from runbook_nb.runbook.filed import FiledWalk
 from runbook_nb.runbook.rejudging import Rejudged
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.runbook.told import ToldDecision
-from runbook_nb.runbook.verify import Verification
 from runbook_nb.settings import settings
 from runbook_nb.share.history import Forgotten, RunEntry, RunHistory
 from runbook_nb.share.shared import SharedNotebook, ShareFinding

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from runbook_nb._parsed import write_yaml
 from runbook_nb.errors import LoadError, RuleError
 from runbook_nb.rules import Rule, RuleSet, loader
-from runbook_nb.rules.loader import parse, write_yaml
+from runbook_nb.rules.loader import parse
 
 YAML = """\
 # what the team agreed on
@@ -232,7 +234,7 @@ def test_only_text_is_read():
 
 
 def test_a_long_text_is_refused(monkeypatch):
-    monkeypatch.setattr(loader, "MAX_TEXT", 10)
+    monkeypatch.setattr(loader, "BOUNDS", replace(loader.BOUNDS, characters=10))
     assert "longer than 10 characters" in refused("a: 1234567890")
 
 
@@ -271,7 +273,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path, monkeypatch):
     with pytest.raises(LoadError, match="is not UTF-8 text"):
         RuleSet.load(tmp_path / "bad.yaml")
     (tmp_path / "big.json").write_text("x" * 100, "utf-8")
-    monkeypatch.setattr(loader, "MAX_TEXT", 10)
+    monkeypatch.setattr(loader, "BOUNDS", replace(loader.BOUNDS, characters=10))
     with pytest.raises(LoadError, match="is too large"):
         RuleSet.load(tmp_path / "big.json")
 

@@ -32,8 +32,8 @@ from forging import (
 )
 
 import runbook_nb as rb
+from runbook_nb.record.verification import VERIFICATION_FORMAT
 from runbook_nb.runbook.payload import envelope_payload
-from runbook_nb.runbook.verify import VERIFICATION_FORMAT
 
 #: Small enough for every leaf to be changed.
 SMALL = ("alone", "nothing to judge", "one row")

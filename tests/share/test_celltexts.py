@@ -128,7 +128,7 @@ def test_of_a_notebook_that_was_not_written_by_the_package_no_text_is_looked_at(
     "document", [[], {}, {"cells": 3}, {"cells": [1, {"cell_type": "markdown", "source": 3}]}]
 )
 def test_what_is_no_notebook_has_no_texts(document):
-    from runbook_nb.runbook.claims import Claims
+    from runbook_nb.record.claims import Claims
 
     claims = Claims()
     claim_cells(document, (), claims)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runbook_nb.runbook.claims import (
+from runbook_nb.record.claims import (
     ANY,
     CONFIRMED,
     CONTRADICTED,

@@ -1,6 +1,6 @@
 """Claims: what an answer says, whether that was confirmed, and by what.
 
-Bridge layer. A claim is held against something that does not come from it. Where there is nothing
+Record layer. A claim is held against something that does not come from it. Where there is nothing
 of the kind it *cannot be checked*, and says why; it is never confirmed by itself.
 """
 
@@ -201,7 +201,7 @@ class Claim(Renderable, Immutable):
 
     def view(self) -> Card:
         """Show the claim."""
-        from runbook_nb.runbook.verification_card import claim_card
+        from runbook_nb.record.verification_card import claim_card
 
         return claim_card(self)
 

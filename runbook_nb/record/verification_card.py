@@ -1,6 +1,6 @@
 """What a verification looks like: the counts, then every claim, what speaks against it first.
 
-Bridge layer: views only, no markup.
+Record layer: views only, no markup.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from runbook_nb._text import counted, visible
 from runbook_nb._view import Badge, Card, Cell, Column, Data, Prose, Role, Section, Table
-from runbook_nb.runbook.claims import CONFIRMED, CONTRADICTED, UNCHECKED, Claim, quoted
+from runbook_nb.record.claims import CONFIRMED, CONTRADICTED, UNCHECKED, Claim, quoted
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
-    from runbook_nb.runbook.verify import Verification
+    from runbook_nb.record.verification import Verification
 
 #: Status -> the role of its badge.
 ROLES: Final[dict[str, Role]] = {

@@ -1,0 +1,1 @@
+"""Playbooks: a declared order of steps, held over a free-running agent or a person."""
