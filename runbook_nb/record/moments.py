@@ -293,6 +293,9 @@ class Moment:
             later.append(rest)
         if self.spot.frame == "leave":
             now = None
+        event = self.spot.event
+        if event is not None and event.code.stage.kind == "step":  # steps may take turns
+            now = f"{template_path(self._walk.only)}{event.code.stage.key}"
         ahead = [key for level in reversed(later) for key in level]
         text = self.redactor.text
         return Trail(

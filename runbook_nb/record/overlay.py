@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
-from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, FanOut, Log
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
 from runbook_nb.record.steps import STEP_KINDS, StepFacts
@@ -392,9 +392,8 @@ class _Counter:
             elif code.kind in ("stop", "streamed"):
                 self.said(code.kind, key, tracks.column(event.at))
             elif code.kind in STEP_KINDS:
-                facts_of_step = overlay.steps.setdefault(key, StepFacts())
                 for told in tracks.column(event.at):
-                    facts_of_step.take(code.kind, code.key or "", self.told(told))
+                    self.step(key, code, self.told(told), prefix)
             elif code.kind == "reset":
                 overlay.begin_again()
                 last = Counter()
@@ -405,6 +404,13 @@ class _Counter:
             elif code.kind == "leave" and code.key == "failed":
                 overlay.failed[key] += times
         return last
+
+    def step(self, key: str, code: Code, told: Mapping[str, Any], prefix: str) -> None:
+        """Count what happened in a watched step."""
+        steps, under = self.overlay.steps, told.get("under")
+        steps.setdefault(key, StepFacts()).take(code.kind, code.key or "", told)
+        if under is not None and (admitted := steps.get(f"{prefix}{under}")) is not None:
+            admitted.let_go(code.key or "")
 
     def told(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Serve what a step's event tells, but for what a call was given, which is not counted."""

@@ -332,7 +332,7 @@ def step_status(facts: StepFacts) -> str:
 
     Examples
     --------
-    >>> step_status(StepFacts(status="skipped", ended={"by": "passed_over"}))
+    >>> step_status(StepFacts(status="skipped", ended={"by": "calls"}))
     'passed over'
     """
     if facts.passed_over:

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runbook_nb._text import counted, listed, show
+from runbook_nb._text import counted, listed, number_text, show
 from runbook_nb._view import Cell, Data, Run
 
 #: What can become of a step, in the order it is counted out.
 STEP_STATES: Final = ("completed", "stuck", "failed", "skipped", "in progress", "pending")
 
-#: Outcomes of a call that count as a success, and as a failure.
-SUCCEEDED: Final = ("ok", "cached")
-FAILED: Final = ("error", "cancelled", "retried")
+#: Outcomes of a call that count as a success; any other but an open one is a failure.
+SUCCEEDED: Final = ("ok", "cached", "retried")
 
 #: Where calls are filed that came when no step was left.
 AFTER: Final = "after the last step"
@@ -29,7 +28,7 @@ _ANSWERED: Final = {
     "ok": "answered",
     "cached": "was answered from what is kept",
     "error": "failed",
-    "retried": "failed and is tried again",
+    "retried": "answered when it was tried again",
     "cancelled": "was cancelled",
 }
 
@@ -62,8 +61,11 @@ class StepFacts:
         (tool, kind of violation, limit) -> how often.
     deviations : list of mapping
         What was noted, each with its ``kind``.
-    matched : dict
-        Names of the probes that calls matched, in the order of first matching.
+    matched, checks : dict
+        Names of the probes that calls matched and of the checks they met, in the order of first
+        meeting.
+    counted : int
+        How many of its calls count towards its floor and its cap.
     ended : mapping
         ``{by, who, note}`` of how it was closed, skipped or given up; empty while it is open.
     approvals : list of mapping
@@ -78,6 +80,8 @@ class StepFacts:
     refused: Counter[tuple[str, str, Any]] = field(default_factory=Counter)
     deviations: list[Mapping[str, Any]] = field(default_factory=list)
     matched: dict[str, None] = field(default_factory=dict)
+    checks: dict[str, None] = field(default_factory=dict)
+    counted: int = 0
     ended: Mapping[str, Any] = field(default_factory=dict)
     approvals: list[Mapping[str, Any]] = field(default_factory=list)
     why: str = ""
@@ -86,6 +90,13 @@ class StepFacts:
     def calls(self) -> int:
         """How many calls were made in it."""
         return self.tools.total()
+
+    def let_go(self, tool: str) -> None:
+        """Take back a call that was admitted here and is filed under another step."""
+        if self.tools[tool, "open"] > 1:
+            self.tools[tool, "open"] -= 1
+        else:  # also of a call whose beginning was not recorded here
+            del self.tools[tool, "open"]
 
     @property
     def unsettled(self) -> int:
@@ -104,7 +115,7 @@ class StepFacts:
     @property
     def passed_over(self) -> bool:
         """Whether a call for a later step went past it."""
-        return self.status == "skipped" and self.ended.get("by") == "passed_over"
+        return self.status == "skipped" and self.ended.get("by") == "calls"
 
     # -- taking in what happened -------------------------------------------------------------
 
@@ -121,14 +132,14 @@ class StepFacts:
             self.status, self.why = "in progress", ""
 
     def _settled(self, tool: str, value: Mapping[str, Any]) -> None:
+        if not value.get("under"):
+            self.let_go(tool)
         if value.get("aside"):
             return
-        if self.tools[tool, "open"] > 1:
-            self.tools[tool, "open"] -= 1
-        else:  # also of a call whose beginning was not recorded here
-            del self.tools[tool, "open"]
         self.tools[tool, str(value.get("outcome"))] += 1
+        self.counted += bool(value.get("counted"))
         self.matched.update(dict.fromkeys(value.get("matched") or ()))
+        self.checks.update(dict.fromkeys(value.get("checks") or ()))
 
     def _refused(self, tool: str, value: Mapping[str, Any]) -> None:
         self.refused[tool, str(value.get("type")), value.get("limit")] += 1
@@ -160,6 +171,8 @@ class StepFacts:
             refused=_renamed(self.refused, lambda key: (text(key[0]), *key[1:])),
             deviations=list(map(texts, self.deviations)),
             matched=dict.fromkeys(map(text, self.matched)),
+            checks=dict.fromkeys(map(text, self.checks)),
+            counted=self.counted,
             ended=texts(self.ended),
             approvals=list(map(texts, self.approvals)),
             why=text(self.why),
@@ -222,6 +235,8 @@ def deviation_words(noted: Mapping[str, Any]) -> Cell:
         return ("closed without", *_named(names))
     if kind == "insufficient_effort" and noted.get("limit") is not None:
         return f"fewer calls than the {noted['limit']} required"
+    if kind == "step_timeout" and noted.get("limit") is not None:
+        return f"took longer than the {number_text(noted['limit'])} s it may"
     if kind in _REFUSALS:  # where calls outside the plan are noted and let through
         tool = (Data(value=noted["tool"]),) if noted.get("tool") else ("a call",)
         return (*tool, "went through,", refusal_reason(kind, noted.get("limit"), ""))
@@ -265,8 +280,10 @@ def step_words(kind: str, key: str, value: Mapping[str, Any]) -> str:
     if kind == "deviation":
         words = _said(deviation_words({**value, "kind": key}))
         return words[:1].upper() + words[1:]
-    who, note = value.get("who"), value.get("note")
+    who, note = value.get("who"), value.get("note") or value.get("result")
     by = f" by {show(who)}" if who else _BY.get(key, "")
+    if kind == "skipped" and key == "calls":
+        by = ", passed over"
     words = {
         "approved": f"Approved{by}",
         "closed": f"Closed{by}",
@@ -292,7 +309,7 @@ _BY: Final = {
     "cap": " by its cap",
     "host": " by the host",
     "person": " by hand",
-    "passed_over": ", passed over",
+    "timeout": " by its time limit",
 }
 
 
