@@ -111,6 +111,36 @@ if TYPE_CHECKING:
     from runbook_nb.coverage import (
         read_coverage_result as read_coverage_result,
     )
+    from runbook_nb.playbooks import (
+        EnforcementPolicy as EnforcementPolicy,
+    )
+    from runbook_nb.playbooks import (
+        EnforcementResult as EnforcementResult,
+    )
+    from runbook_nb.playbooks import (
+        EnforcementViolation as EnforcementViolation,
+    )
+    from runbook_nb.playbooks import (
+        Playbook as Playbook,
+    )
+    from runbook_nb.playbooks import (
+        PlaybookLoadError as PlaybookLoadError,
+    )
+    from runbook_nb.playbooks import (
+        PlaybookPlan as PlaybookPlan,
+    )
+    from runbook_nb.playbooks import (
+        PlaybookStep as PlaybookStep,
+    )
+    from runbook_nb.playbooks import (
+        RequiredProbe as RequiredProbe,
+    )
+    from runbook_nb.playbooks import (
+        StepExecution as StepExecution,
+    )
+    from runbook_nb.playbooks import (
+        StepStatus as StepStatus,
+    )
     from runbook_nb.record.claims import Claim as Claim
     from runbook_nb.record.commit import (
         Commit as Commit,
@@ -424,6 +454,16 @@ _HOMES: dict[str, str] = {
     "PANEL_RENDER_NOTE": "runbook",
     "verdict_rows_of": "runbook",
     "render_verdict_table": "runbook",
+    "Playbook": "playbooks",
+    "PlaybookStep": "playbooks",
+    "RequiredProbe": "playbooks",
+    "PlaybookPlan": "playbooks",
+    "StepExecution": "playbooks",
+    "StepStatus": "playbooks",
+    "EnforcementPolicy": "playbooks",
+    "EnforcementResult": "playbooks",
+    "EnforcementViolation": "playbooks",
+    "PlaybookLoadError": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",

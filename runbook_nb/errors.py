@@ -132,6 +132,60 @@ class LoadError(DefinitionError):
     code = "cannot_load"
 
 
+class PlaybookError(RunbookError):
+    """A playbook, its plan or its enforcer cannot do what was asked."""
+
+    code = "playbook_error"
+
+
+class PlaybookDefinitionError(PlaybookError, DefinitionError):
+    """A playbook, a policy or what goes with them cannot be accepted as declared."""
+
+    code = "bad_playbook"
+
+
+class PlaybookLoadError(PlaybookError, LoadError):
+    """A playbook could not be read from a file, a text or a mapping.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    path : str or path-like, optional
+        The file it was to be read from.
+    errors : sequence of str, optional
+        One text for each thing that is wrong.
+    **more
+        ``code``, ``where``, ``fix`` and ``problems``, as for every error.
+
+    Attributes
+    ----------
+    path : str, path-like or None
+        The file, where there is one.
+    errors : list of str
+        One text for each thing that is wrong.
+
+    Examples
+    --------
+    >>> error = PlaybookLoadError("no steps can be read", path="ir.yaml", errors=["steps: a text"])
+    >>> error.code, str(error.path), error.errors
+    ('cannot_load', 'ir.yaml', ['steps: a text'])
+    """
+
+    code = "cannot_load"
+
+    def __init__(
+        self,
+        message: str = "",
+        path: Any = None,
+        errors: Sequence[str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(message, **more)
+        self.path = path
+        self.errors: list[str] = list(errors or ())
+
+
 class ToolRefused(RunbookError):
     """A tool call was refused before the tool's body ran; ``facts`` says on what ground."""
 

@@ -28,6 +28,7 @@ GROUPS = {
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
     "artifacts": ("Artifacts", "Filing payloads under tickets: [](../howto/keep-artifacts.md)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
+    "playbooks": ("Playbooks", "Orders of steps, held over whoever calls tools."),
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "

@@ -1,1 +1,68 @@
-"""Playbooks: a declared order of steps, held over a free-running agent or a person."""
+"""Playbooks: an order of steps, held over whoever calls tools, with a record of how it went.
+
+The names are looked up when first used, so that importing the package loads no validation.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runbook_nb.errors import PlaybookError as PlaybookError
+    from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.model import (
+        EnforcementResult as EnforcementResult,
+    )
+    from runbook_nb.playbooks.model import (
+        EnforcementViolation as EnforcementViolation,
+    )
+    from runbook_nb.playbooks.model import (
+        Playbook as Playbook,
+    )
+    from runbook_nb.playbooks.model import (
+        PlaybookPlan as PlaybookPlan,
+    )
+    from runbook_nb.playbooks.model import (
+        PlaybookStep as PlaybookStep,
+    )
+    from runbook_nb.playbooks.model import (
+        RequiredProbe as RequiredProbe,
+    )
+    from runbook_nb.playbooks.model import (
+        StepExecution as StepExecution,
+    )
+    from runbook_nb.playbooks.model import (
+        StepStatus as StepStatus,
+    )
+    from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
+
+#: Where each name lives. A module that is added beside these adds its public names here, and above
+#: for type checkers.
+_HOMES = {
+    "Playbook": "playbooks.model",
+    "PlaybookStep": "playbooks.model",
+    "RequiredProbe": "playbooks.model",
+    "PlaybookPlan": "playbooks.model",
+    "StepExecution": "playbooks.model",
+    "StepStatus": "playbooks.model",
+    "EnforcementResult": "playbooks.model",
+    "EnforcementViolation": "playbooks.model",
+    "EnforcementPolicy": "playbooks.policy",
+    "PlaybookError": "errors",
+    "PlaybookLoadError": "errors",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604 - every key is a text
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"runbook_nb.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -158,18 +158,20 @@ def _given_column(name: str, column: Any) -> Held:
 def _take_rows(rows: Sequence[Any]) -> Columns:
     if not rows:
         return Columns({}, 0)
-    classes = set(map(type, rows))
-    if not classes <= {dict, FrozenDict}:
-        rows = _mappings(rows)
     first = rows[0]
-    names = tuple(first)
+    names = tuple(first) if isinstance(first, Mapping) else ()
     if names and set(map(type, names)) == {str}:
-        alike = columns_of(rows, names)
+        try:
+            alike = columns_of(rows, names)
+        except (TypeError, LookupError):  # a list of the names, say, that has nothing under them
+            alike = None
         if alike is not None:
             held: dict[str, Held] = {
                 name: _cells(cells) for name, cells in zip(names, alike, strict=True)
             }
             return Columns(held, len(rows), names=names)
+    if not set(map(type, rows)) <= {dict, FrozenDict}:
+        rows = _mappings(rows)
     return _mixed(rows)
 
 
