@@ -112,6 +112,23 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
     ).graph()
 
 
+def steps_graph(structure: Structure, overlay: Overlay | None, pointer: str | None) -> Graph:
+    """Draw the steps of a playbook, with what became of them or as they were declared.
+
+    Parameters
+    ----------
+    structure : Structure
+    overlay : Overlay or None
+        None before a run.
+    pointer : str or None
+        Key of the current step, where that is known better than from the states of the steps.
+    """
+    drawer = _Drawer(structure, overlay, lambda node: (), Redactor(None))
+    if pointer is not None:
+        drawer.teller.pointer = pointer
+    return drawer.graph()
+
+
 def branch_graph(walk: Walk, chain: Sequence[tuple[FanOut, int, str]]) -> Graph:
     """Draw the whole chart, and of its fan-outs what one branch alone did.
 
@@ -234,7 +251,7 @@ class _Drawer:
 
     def _home_of(self, key: str) -> str | None:
         head, mark, _ = key.partition("~")  # a gap lies in the frame of its fan-out
-        return head if mark else self.homes.get(key)
+        return head if mark and self.kinds.get(head) == "fan_out" else self.homes.get(key)
 
     # -- nodes -----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runbook_nb._text import counted, listed, number_text, show
+from runbook_nb._text import clip, counted, listed, number_text, show
 from runbook_nb._view import Cell, Data, Run
 
 #: What can become of a step, in the order it is counted out.
@@ -19,6 +19,10 @@ STEP_STATES: Final = ("completed", "stuck", "failed", "skipped", "in progress", 
 
 #: Outcomes of a call that count as a success; any other but an open one is a failure.
 SUCCEEDED: Final = ("ok", "cached", "retried")
+
+#: Arguments of a call that its row names, and characters of each.
+MAX_ARGUMENTS: Final = 4
+MAX_ARGUMENT: Final = 60
 
 #: Where calls are filed that came when no step was left.
 AFTER: Final = "after the last step"
@@ -257,16 +261,16 @@ def step_words(kind: str, key: str, value: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> step_words("admitted", "query", {"arguments": {"index": "auth"}})
-    "Called query with {'index': 'auth'}"
+    >>> step_words("admitted", "query", {"arguments": {"index": "auth", "days": 2}})
+    'Called query with index=auth, days=2'
     >>> step_words("settled", "query", {"outcome": "ok", "matched": ["siem"]})
     'query answered; it matched probe siem'
     >>> step_words("closed", "person", {"who": "ana", "note": "seen on the console"})
     'Closed by ana: seen on the console'
     """
     if kind == "admitted":
-        given = value.get("arguments")
-        return f"Called {key} with {show(given)}" if given else f"Called {key}"
+        given = _arguments(value.get("arguments"))
+        return f"Called {key} with {given}" if given else f"Called {key}"
     if kind == "settled":
         outcome = str(value.get("outcome"))
         words = f"{key} {_ANSWERED.get(outcome, outcome)}"
@@ -293,6 +297,15 @@ def step_words(kind: str, key: str, value: Mapping[str, Any]) -> str:
     }[kind]
     said = value.get("why") if kind == "stuck" else note
     return f"{words}: {show(said)}" if said else words
+
+
+def _arguments(given: Any) -> str:
+    """Write what a call was given, name by name; a row is no place for all of a long one."""
+    if isinstance(given, Mapping):
+        parts = [f"{show(name)}={clip(show(value), MAX_ARGUMENT)}" for name, value in given.items()]
+        more = len(parts) - MAX_ARGUMENTS
+        return ", ".join(parts[:MAX_ARGUMENTS]) + (f" and {more} more" if more > 0 else "")
+    return "" if given is None else clip(show(given), MAX_ARGUMENT)
 
 
 def _said(cell: Cell) -> str:

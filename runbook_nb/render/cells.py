@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from runbook_nb._text import MISSING, MISSING_CELL, clip, counted, show, visible
-from runbook_nb._view import Badge, Card, Cell, Data, Fact, Facts, FlowLine, Run, Table
+from runbook_nb._view import Badge, Break, Card, Cell, Data, Fact, Facts, FlowLine, Run, Table
 from runbook_nb.settings import settings
 
 #: Steps of an outline that are shown; a longer one says how many more there are.
@@ -57,6 +57,8 @@ def run_text(run: Run, longest: int | None = None) -> str:
     try:
         if isinstance(run, Data):
             return _data_text(run, settings.max_cell if longest is None else longest)
+        if isinstance(run, Break):
+            return "·"
         if isinstance(run, Badge):
             word = run_text(run.word)
             return word if run.count is None else f"{run_text(run.count)} {word}"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from runbook_nb._view import (
     Badge,
+    Break,
     Card,
     Cell,
     Data,
@@ -62,7 +63,8 @@ class Piece:
     """One run, ready to be drawn.
 
     ``kind`` is ``ours``, ``data``, ``prose`` (a sentence from outside), ``strong``, ``dim`` or
-    ``badge``; ``space`` says whether one goes before it.
+    ``badge``, ``name`` (data a row is about) or ``break``; ``space`` says whether one goes before
+    it, ``role`` whose sign does.
     """
 
     kind: str
@@ -108,7 +110,11 @@ def _piece(run: Run, *, space: bool, code: bool) -> Piece:
             text = f"{number(run.count)} {text}"
         return Piece("badge", text, space, role=run.role)
     if isinstance(run, Data):
-        return _data(run, space=space, code=code)
+        piece = _data(run, space=space, code=code)
+        piece.role = run.sign or ""
+        return piece
+    if isinstance(run, Break):
+        return Piece("break", run_text(run))
     if type(run) is int:
         return Piece("ours", number(run), space)
     text = run_text(run)
@@ -123,7 +129,7 @@ def _data(data: Data, *, space: bool, code: bool) -> Piece:
     if text.endswith("…") or len(text) > TITLE_LENGTH:  # it may have been cut
         whole = run_text(bare, TITLE_LENGTH)
     kind = "data"
-    if data.tone in ("strong", "dim"):
+    if data.tone in ("strong", "dim", "name"):
         kind = data.tone
     elif (
         data.tone == "plain"
@@ -173,6 +179,7 @@ class Box:
     head: bool = False
     tight: bool = False
     weight: int = 400
+    open: bool = False
 
 
 @dataclass(slots=True)
@@ -263,6 +270,9 @@ def _is_badge(cell: Cell) -> bool:
 def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
     """Find the column whose cells name the rows: the first of words that are no outcomes."""
     for n, column in enumerate(table.columns):
+        if column.names:
+            return n
+    for n, column in enumerate(table.columns):
         held = [row[n] for row in rows if n < len(row)]
         if column.align == "left" and not any(map(_is_badge, held)):
             return n
@@ -321,6 +331,7 @@ def _row(
             head=n == names,
             tight=column.equation or _is_tight(cell),
             weight=600 if strong or not table.strong_rows else 400,
+            open=column.names,
         )
         for n, (cell, column) in enumerate(zip(made, table.columns, strict=True))
     ]
@@ -549,12 +560,14 @@ def bar(card: Card) -> list[tuple[str, float]]:
 
 def eyebrow(card: Card) -> list[list[Piece]]:
     """Say what the card is, what it is called and under which rules, each as its own pieces."""
-    kind = words(card.kind)
+    kind = words(card.full_kind or card.kind)
     if not cells.is_blank(card.heading) and words(card.state):
         # The heading says it all; here its first word tells at a glance what became of it.
         kind = f"{kind}, {re.split('[ :,]', words(card.state))[0]}"
     made = [pieces(kind)]
     named = {run_text(run) for run in runs_of(card.heading) if isinstance(run, Data)}
+    for fact in card.eyebrow[:1]:  # a name with what belongs to it, such as its version
+        named.update(run_text(run) for run in runs_of(fact)[:1] if isinstance(run, Data))
     if words(card.name) and words(card.name) not in named:
         made.append([Piece("data", words(card.name))])
     made += [pieces(fact) for fact in card.eyebrow or card.qualifiers]
