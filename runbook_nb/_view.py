@@ -157,6 +157,8 @@ class Table:
         Places of the rows a rich view emphasises.
     whole : bool
         Whether plain text shows every carried row, because together they are one argument.
+    focus : int or None
+        Place of the row that stands open, with those around it, where a rich view folds some.
     plain : Table or None
         What plain text shows in its place, where signs and lines within cells say there what
         words have to say here.
@@ -172,6 +174,7 @@ class Table:
     details: tuple[Detail, ...] = ()
     strong_rows: tuple[int, ...] = ()
     whole: bool = False
+    focus: int | None = None
     plain: Table | None = None
 
 

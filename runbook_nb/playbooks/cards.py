@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from runbook_nb._text import counted
+from runbook_nb._text import counted, show
 from runbook_nb._view import (
     Badge,
     Break,
@@ -51,6 +51,9 @@ _ROLES: Final[Mapping[str, Role]] = {
     "in progress": "active",
     "pending": "pending",
 }
+#: Steps that are named before they are only counted.
+MAX_NAMED: Final = 6
+
 _VERDICTS: Final = {
     "pass": "Completed",
     "pass_with_deviations": "Completed, with deviations",
@@ -88,7 +91,7 @@ def told_head(told: Told) -> Card:
     left = f" · {counted(undone, 'required step')} not done" if undone else ""
     headline = state_words(told)
     here = told.current
-    where = f", {here.node.name}" if here is not None and " at step " in headline else ""
+    where = f", {here.node.name}" if here is not None and told.verdict is None else ""
     return Card(
         kind="Plan",
         full_kind="Playbook plan",
@@ -154,8 +157,8 @@ def state_words(told: Told) -> str:
 
 
 def _eyebrow(told: Told) -> Iterator[Cell]:
-    name: list[Run] = [Data(value=told.name, tone="code")]
-    yield (*name, Data(value=told.version)) if told.version else tuple(name)
+    name = Data(value=told.name, tone="code")
+    yield (name, show(told.version)) if told.version else (name,)
     if told.policy is None:
         yield "policy not carried"
         return
@@ -171,8 +174,11 @@ def _lead(told: Told) -> Iterator[Prose]:
     if not told.whole:
         yield Prose(text=_BARE, tone="warning")
     facts: list[Run] = []
-    for place, one in enumerate(told.undone):
+    undone = told.undone
+    for place, one in enumerate(undone[:MAX_NAMED]):
         facts += [", " if place else "Required steps not done:", Data(value=one.node.name)]
+    if len(undone) > MAX_NAMED:
+        facts.append(f"and {len(undone) - MAX_NAMED} more")
     for said in _counts(told):
         facts += [" · ", said] if facts else [said]
     if facts:
@@ -228,6 +234,7 @@ def steps_table(told: Told) -> Table:
         total=len(told.steps),
         details=tuple(details),
         groups=tuple(_phases(told)),
+        focus=None if told.current is None else told.current.place - 1,
         plain=_plain_table(told),
     )
 
@@ -252,10 +259,8 @@ def _cells(told: Told, one: Seen) -> Iterator[Cell]:
     yield Badge(word=step_status(facts), role=_ROLES[facts.status])
     yield tuple(_named(one))
     yield tuple(_tools(told, one))
-    most, used = detail.get("most"), told.used(one)
-    calls = str(used) if most is None else f"{used}/{most}"
-    open_ = (Break(), Badge(word=f"{facts.unsettled} open", role="quiet"))
-    yield (calls, *open_) if facts.unsettled else calls
+    most, used = detail.get("most"), one.used
+    yield str(used) if most is None else f"{used}/{most}"
     met, wanted = one.probes
     yield f"{met}/{wanted}" if wanted else "—"
 
@@ -374,8 +379,8 @@ def _ending(one: Seen) -> Cell:
         return ""
     word = "skipped:" if one.facts.status == "skipped" else "closed:"
     who = ended.get("who")
-    said: tuple[Run, ...] = (Badge(word=word, role=_ROLES[one.facts.status]), Data(value=note))
-    return (*said, "said", Data(value=who)) if who else said
+    said: tuple[Run, ...] = (Badge(word=word, role="idle"), Data(value=note))
+    return (*said, ", said", Data(value=who)) if who else said
 
 
 def _approval(approval: Mapping[str, object]) -> Cell:
@@ -408,7 +413,7 @@ def _plain_table(told: Told) -> Table:
         total=len(steps),
         details=tuple(details),
         note=f"from step {first + 1}" if first else "",
-        rest="enforcer.run.to_frame()" if len(shown) < len(steps) else "",
+        rest="run.to_frame()" if len(shown) < len(steps) else "",
     )
 
 
@@ -419,7 +424,7 @@ def _plain_cells(told: Told, one: Seen) -> Iterator[Cell]:
     yield step_status(facts)
     yield Data(value=one.node.name)
     yield tuple(_plain_tools(told, one))
-    used, most = told.used(one), detail.get("most")
+    used, most = one.used, detail.get("most")
     still = f" +{facts.unsettled} open" if facts.unsettled else ""
     yield f"{used}{still}" if most is None else f"{used}/{most}{still}"
     met, wanted = one.probes
@@ -463,12 +468,13 @@ def _plain_details(told: Told, one: Seen) -> Iterator[Cell]:
         yield tuple(line)
     for name in one.node.detail.get("unresolved", ()):
         yield "skill", Data(value=name), "was not given: it binds nothing"
-    if facts.status == "stuck" and facts.why:
-        yield "stuck:", Data(value=facts.why)
+    most = one.node.detail.get("most")
+    if facts.status == "stuck" and facts.why and (most is None or one.used < most):
+        yield "stuck:", Data(value=facts.why)  # where the numbers in the row do not say why
     note = facts.ended.get("note") or facts.ended.get("result")
     if note:
         who = facts.ended.get("who")
-        yield (f"{facts.status}:", Data(value=note), *(("said", Data(value=who)) if who else ()))
+        yield (f"{facts.status}:", Data(value=note), *((", said", Data(value=who)) if who else ()))
     for approval in facts.approvals:
         yield "approved by", Data(value=approval.get("who"))
 
@@ -534,9 +540,9 @@ def playbook_card(playbook: Playbook) -> Card:
         kind="Playbook",
         name=playbook.id,
         qualifiers=(playbook.version,) if playbook.version else (),
-        eyebrow=((Data(value=playbook.id, tone="code"), Data(value=playbook.version)),),
+        eyebrow=((Data(value=playbook.id, tone="code"), show(playbook.version)),),
         headline=words,
-        heading=(Data(value=playbook.name), ":", words) if playbook.name else words,
+        heading=f"{show(playbook.name)}: {words}" if playbook.name else words,
         sections=tuple(sections),
         closing=tuple(f"tag {tag}" for tag in playbook.tags[:4]),
         foot="",

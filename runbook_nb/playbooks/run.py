@@ -38,6 +38,8 @@ from runbook_nb.record.steps import AFTER, SUCCEEDED
 from runbook_nb.record.structure import Structure, StructureNode
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from runbook_nb._view import Card
     from runbook_nb.playbooks.model import Playbook
 
@@ -85,6 +87,14 @@ class PlaybookRun(Run):
 
         key = Teller(self.structure, self.walk.raw_overlay).pointer
         return None if key is None else self.structure.node(key)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the steps as a DataFrame, one row each, with what was counted of it."""
+        import pandas as pd
+
+        from runbook_nb.playbooks.told import Told
+
+        return pd.DataFrame([one.to_dict() for one in Told.of_run(self).steps])
 
     def view(self) -> Card:
         """Show how far it came, step by step."""

@@ -16,7 +16,7 @@ from runbook_nb.playbooks.model import Playbook, PlaybookPlan
 from runbook_nb.playbooks.outline import step_keys, structure_of
 from runbook_nb.record.overlay import Overlay
 from runbook_nb.record.phrases import Teller
-from runbook_nb.record.steps import AFTER, StepFacts
+from runbook_nb.record.steps import AFTER, SUCCEEDED, StepFacts
 from runbook_nb.record.structure import Structure, StructureNode
 
 if TYPE_CHECKING:
@@ -53,6 +53,44 @@ class Seen:
     def reached(self) -> bool:
         """Whether anything was recorded of it."""
         return self.facts != StepFacts()
+
+
+    @property
+    def unmatched(self) -> list[str]:
+        """The names of the probes and checks that nothing has met."""
+        detail, facts = self.node.detail, self.facts
+        probes = [name for name in detail.get("probes", ()) if name not in facts.matched]
+        return probes + [name for name in detail.get("checks", ()) if name not in facts.checks]
+
+    @property
+    def used(self) -> int:
+        """How many calls it took, as its limit counts them where it has one."""
+        return self.facts.calls if self.node.detail.get("most") is None else self.facts.counted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what views show of it as plain values."""
+        facts, detail = self.facts, self.node.detail
+        met, wanted = self.probes
+        outcomes = [outcome for _, outcome in facts.tools.elements()]
+        ok = sum(outcome in SUCCEEDED for outcome in outcomes)
+        return {
+            "place": self.place,
+            "step": self.node.name,
+            "status": facts.status,
+            "required": self.required,
+            "calls": facts.calls,
+            "ok": ok,
+            "failed": facts.calls - ok - facts.unsettled,
+            "open": facts.unsettled,
+            "limit": detail.get("most"),
+            "probes_met": met,
+            "probes_wanted": wanted,
+            "refused": facts.refused.total(),
+            "deviations": len(facts.deviations),
+            "ended_by": facts.ended.get("by"),
+            "who": facts.ended.get("who"),
+            "seconds": self.seconds,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,13 +250,3 @@ class Told:
         """How many probes were matched on the steps reached, and how many those ask for."""
         pairs = [one.probes for one in self.steps if one.reached]
         return sum(met for met, _ in pairs), sum(wanted for _, wanted in pairs)
-
-    def unmatched(self, one: Seen) -> list[str]:
-        """Name the probes and checks of a step that nothing has met."""
-        detail, facts = one.node.detail, one.facts
-        probes = [name for name in detail.get("probes", ()) if name not in facts.matched]
-        return probes + [name for name in detail.get("checks", ()) if name not in facts.checks]
-
-    def used(self, one: Seen) -> Any:
-        """Count the calls of a step, as its limit counts them where it has one."""
-        return one.facts.calls if one.node.detail.get("most") is None else one.facts.counted

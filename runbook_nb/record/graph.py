@@ -260,6 +260,8 @@ class _Drawer:
         place = node.detail.get("place")
         state = self.teller.state(node)
         role: Role | None = None
+        if self.overlay is None and node.detail.get("optional"):
+            state = "not_reached"  # as it stays where nobody comes to it
         if self.overlay is not None:
             role = _STEP_ROLES.get(self.overlay.step(node.key).status)
         return GraphNode(

@@ -20,6 +20,7 @@ from runbook_nb.render.theme import (
     SIGNS,
     STYLES,
     chip_style,
+    close_style,
     glyph_style,
     mark_style,
     tile_style,
@@ -118,7 +119,7 @@ def _run(piece: Piece, weight: int) -> str:
     if kind == "break":
         return BREAK
     if piece.role in SIGNS and kind != "badge":
-        mark = sign(piece.role, mark_style(piece.role))
+        mark = sign(piece.role, close_style(piece.role))
         return together((mark, " ", _run(replace(piece, role=""), weight)))
     if kind == "data":
         return data(piece)

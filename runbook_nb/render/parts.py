@@ -225,15 +225,14 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
         for place in range(len(rows))
     ]
     cut = len(rows) if table.whole or len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
-    shown = [Rows(_bodies(table, lines, groups, 0, cut))]
-    if cut < len(rows):
-        shown.append(
-            Rows(
-                _bodies(table, lines, groups, cut, len(rows)),
-                f"Rows {cut + 1} to {len(rows)}",
-                _outcomes(rows[cut:]),
-            )
-        )
+    first = 0
+    if table.focus is not None and cut < len(rows):
+        first = min(max(table.focus - OPEN_ROWS // 2, 0), len(rows) - cut)
+    shown = [Rows(_bodies(table, lines, groups, first, first + cut))]
+    for start, end in ((0, first), (first + cut, len(rows))):
+        if start < end:
+            folded = _bodies(table, lines, groups, start, end)
+            shown.append(Rows(folded, f"Rows {start + 1} to {end}", _outcomes(table, start, end)))
     return {
         "heads": heads,
         "widths": _widths(table, rows) if cut < len(rows) else [],
@@ -379,12 +378,13 @@ def _heading(group: Group, *, again: bool = False) -> Line:
     return Line(group=made, note=said, note_made=pieces(group.note))
 
 
-def _outcomes(rows: Sequence[tuple[Cell, ...]]) -> str:
+def _outcomes(table: Table, start: int, end: int) -> str:
     """Count the outcomes in rows that are folded away: ``11 declined, 29 protected``."""
+    numbered = bool(table.columns) and table.columns[0].head == ""
     counts = Counter(
         run_text(Badge(word=run.word))
-        for row in rows
-        for run in runs_of(row[0] if row else "")
+        for row in table.rows[start:end]
+        for run in runs_of(row[numbered] if len(row) > numbered else "")
         if isinstance(run, Badge)
     )
     return ", ".join(f"{number(n)} {word}" for word, n in counts.items())

@@ -211,10 +211,17 @@ def tile_style(role: str) -> str:
 
 def mark_style(role: str) -> str:
     """Give the inline style of a bare glyph before a word."""
+    if role == "current":  # before a number
+        return f"{close_style(role)};margin-right:3px"
     return (
         "display:inline-block;width:14px;margin-right:5px;line-height:16px;"
         f"font-size:{SIGNS[role].size}px"
     )
+
+
+def close_style(role: str) -> str:
+    """Give the inline style of a glyph close before a name."""
+    return f"display:inline-block;width:12px;line-height:16px;font-size:{SIGNS[role].size}px"
 
 
 #: A word in an outline.
