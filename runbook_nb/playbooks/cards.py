@@ -26,6 +26,7 @@ from runbook_nb._view import (
     Section,
     Table,
 )
+from runbook_nb.playbooks.shown import followed_by
 from runbook_nb.playbooks.told import Seen, Told
 from runbook_nb.record.graph import steps_graph
 from runbook_nb.record.phrases import step_status
@@ -81,8 +82,9 @@ def run_card(run: PlaybookRun) -> Card:
 
 
 def plan_card(plan: PlaybookPlan) -> Card:
-    """Show the published model of a plan, with what it does not carry."""
-    return told_card(Told.of_plan(plan))
+    """Show a plan: as whoever enforces it knows it, else its fields and what those do not carry."""
+    followed = followed_by(plan)
+    return told_card(Told.of_plan(plan)) if followed is None else followed.view()
 
 
 def told_head(told: Told) -> Card:

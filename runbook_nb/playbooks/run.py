@@ -161,7 +161,9 @@ class _Recorder:
         for event in events[1:]:
             _TOLD[type(event)](self, event)
 
-    def run(self, policy: Redact | None, args: Mapping[str, Any], also: Mapping[str, Any]) -> Any:
+    def run(
+        self, policy: Redact | None, args: Mapping[str, Any], also: Mapping[str, Any]
+    ) -> PlaybookRun:
         """Give the run, with what it wrote at its end."""
         if also:
             self.come_to(self.stage or _AFTER)
@@ -242,7 +244,7 @@ class _Recorder:
     def admitted(self, event: Admitted) -> None:
         self.calls[event.call_id] = event
         stage = self.at(event.step_id)
-        told = {"call_id": event.call_id}
+        told: dict[str, Any] = {"call_id": event.call_id}
         if event.housekeeping:
             told["aside"] = True
         if event.parent is not None:
@@ -279,7 +281,8 @@ class _Recorder:
 
     def refused(self, event: Refused) -> None:
         stage = self.at(event.step_id)
-        told = {"call_id": event.call_id, "type": event.violation, "why": event.message}
+        told: dict[str, Any] = {"call_id": event.call_id, "type": event.violation}
+        told["why"] = event.message
         node = self.structure.node(stage.id)
         if event.violation == "max_tool_calls" and node is not None:
             told["limit"] = node.detail.get("most")
