@@ -124,6 +124,9 @@ if TYPE_CHECKING:
         Playbook as Playbook,
     )
     from runbook_nb.playbooks import (
+        PlaybookLoader as PlaybookLoader,
+    )
+    from runbook_nb.playbooks import (
         PlaybookLoadError as PlaybookLoadError,
     )
     from runbook_nb.playbooks import (
@@ -140,6 +143,12 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks import (
         StepStatus as StepStatus,
+    )
+    from runbook_nb.playbooks import (
+        load_playbook as load_playbook,
+    )
+    from runbook_nb.playbooks import (
+        write_playbook as write_playbook,
     )
     from runbook_nb.record.claims import Claim as Claim
     from runbook_nb.record.commit import (
@@ -463,7 +472,10 @@ _HOMES: dict[str, str] = {
     "EnforcementPolicy": "playbooks",
     "EnforcementResult": "playbooks",
     "EnforcementViolation": "playbooks",
+    "PlaybookLoader": "playbooks",
     "PlaybookLoadError": "playbooks",
+    "load_playbook": "playbooks",
+    "write_playbook": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",

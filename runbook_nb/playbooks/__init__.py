@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
+    from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
         EnforcementResult as EnforcementResult,
     )
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
         StepStatus as StepStatus,
     )
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
+    from runbook_nb.playbooks.problems import FileProblem as FileProblem
+    from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
 #: for type checkers.
@@ -49,6 +54,11 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "PlaybookLoader": "playbooks.loader",
+    "load_playbook": "playbooks.loader",
+    "write_playbook": "playbooks.writing",
+    "FileProblem": "playbooks.problems",
+    "PlaybookWarning": "playbooks.problems",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }

@@ -193,6 +193,24 @@ class Playbook(Renderable, _Extensible):
     metadata: dict[str, Any] = {}
     tags: list[str] = []
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plain values that a file of this playbook holds, without what it leaves open."""
+        from runbook_nb.playbooks.writing import document_of
+
+        return document_of(self)
+
+    def to_json(self) -> str:
+        """Write it as indented JSON; the same playbook always gives the same text."""
+        from runbook_nb.playbooks.writing import write_json
+
+        return write_json(self)
+
+    def to_yaml(self) -> str:
+        """Write it as YAML; the same playbook always gives the same text."""
+        from runbook_nb.playbooks.writing import write_text
+
+        return write_text(self)
+
     def get_step(self, step_id: str) -> PlaybookStep | None:
         """Give the first step of that id, or None."""
         return next((step for step in self.steps if step.id == step_id), None)

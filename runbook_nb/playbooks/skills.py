@@ -19,7 +19,10 @@ from runbook_nb.playbooks.patterns import permits
 if TYPE_CHECKING:
     from runbook_nb.tools import Tool
 
-#: Folders beside a SKILL.md whose files belong to the skill.
+#: What the file of a skill is called.
+SKILL_FILE: Final = "SKILL.md"
+
+#: Folders beside that file whose files belong to the skill.
 RESOURCE_FOLDERS: Final = ("scripts", "references", "assets")
 
 
@@ -91,6 +94,76 @@ class Skill:
     license: str | None = None
     compatibility: str | None = None
     tools: list[Tool] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def from_content(
+        cls,
+        text: str,
+        path: str | Path | None = None,
+        *,
+        strict: bool = False,
+        profile: str = "safe",
+    ) -> Skill:
+        r"""Read a skill from the text of a SKILL.md file.
+
+        Parameters
+        ----------
+        text : str
+            The file: fields between two lines of ``---``, then the instructions.
+        path : path-like, optional
+            The folder it came from.
+        strict : bool, optional
+            Whether names, unknown keys and bounds on tools are checked too.
+        profile : str, optional
+            ``"safe"`` reads what is meant and refuses a field that it cannot read; ``"compat"``
+            drops such a field, and takes the letter of the published format.
+
+        Raises
+        ------
+        LoadError
+            It is no skill file, with everything that is wrong with it.
+
+        Examples
+        --------
+        >>> Skill.from_content("---\nname: siem\ndescription: Logs.\n---\nAsk first.").name
+        'siem'
+        """
+        from runbook_nb.playbooks.skillfile import read_skill
+
+        return read_skill(text, path, strict=strict, profile=profile)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, strict: bool = False, profile: str = "safe") -> Skill:
+        """Read a skill from its folder, or from the file named SKILL.md in it."""
+        from runbook_nb.playbooks.skillfile import read_skill_file
+
+        return read_skill_file(path, strict=strict, profile=profile)
+
+    @classmethod
+    def from_directory(
+        cls, path: str | Path, *, strict: bool = False, profile: str = "safe"
+    ) -> list[Skill]:
+        """Read the skills of the folders in a folder, by name; broken ones only when strict.
+
+        Without ``strict`` a file that cannot be read is left out; with it, it is an error.
+        """
+        from runbook_nb.playbooks.skillfile import read_skill_folders
+
+        return read_skill_folders(path, strict=strict, profile=profile)
+
+    def list_resources(self, max_files: int = 20) -> list[str]:
+        """Name the visible files that lie directly in its folders of resources."""
+        folder = self.path
+        if folder is not None and folder.name == SKILL_FILE:
+            folder = folder.parent
+        found = [
+            f"{name}/{file.name}"
+            for name in RESOURCE_FOLDERS
+            if folder is not None and (folder / name).is_dir()
+            for file in sorted((folder / name).iterdir())
+            if file.is_file() and not file.name.startswith(".")
+        ]
+        return found[:max_files]
 
 
 #: Skills by the key steps name them by.

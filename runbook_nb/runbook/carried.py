@@ -68,6 +68,8 @@ def write_dossier(
         ],
         "subjects_total": dossier.subjects_total,
     }
+    if dossier.rank:
+        written["rank"] = list(dossier.rank)
     if dossier.telling:
         written["telling"] = list(dossier.telling)
     if dossier.version_note:
@@ -271,6 +273,7 @@ def _read(data: Mapping[str, Any]) -> Dossier:
         rows=data["rows"],
         units=_read_units(data.get("units", {})),
         ranked=bool(data.get("ranked")),
+        rank=_read_rank(data.get("rank", ())),
         stamp=None if stamp is None else (stamp[0], stamp[1]),
         carried=[_read_subject(entry, sources) for entry in data["subjects"]],
         subjects_total=data["subjects_total"],
@@ -285,6 +288,12 @@ def _read_units(units: Any) -> Mapping[str, str]:
     if not isinstance(units, Mapping) or not all(isinstance(one, str) for one in units.values()):
         raise ValueError("units are no texts by column")
     return units
+
+
+def _read_rank(rank: Any) -> tuple[str, ...]:
+    if not isinstance(rank, list | tuple) or not all(isinstance(word, str) for word in rank):
+        raise ValueError("rank is no list of verdict words")
+    return tuple(rank)
 
 
 def _read_items(entry: Any) -> Mapping[str, Any] | None:

@@ -11,10 +11,11 @@ from itertools import groupby
 from typing import Any
 
 from runbook_nb._frozen import thaw
-from runbook_nb._text import counted
+from runbook_nb._text import counted, listed
 from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
+    HIDDEN,
     NOTHING_ELSE,
     UNCHECKED,
     Claims,
@@ -22,6 +23,7 @@ from runbook_nb.record.claims import (
     Place,
     same,
 )
+from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.verdicts import (
@@ -29,14 +31,16 @@ from runbook_nb.runbook.verdicts import (
     VERDICT_RENDER_NOTE,
     render_verdict_table,
 )
+from runbook_nb.runbook.wire_rows import rank_of
 
 
 def claim_rows(ground: Ground, claims: Claims) -> None:
     """Claim the rows shown, the table for models, and the rows of the dossier."""
     if not ground.has_rows:
         if ground.dossier is not None:
-            told, place = "no verdict row was written", ("dossier", "ranked")
-            claims.unchecked("rows.ranked", told, "there are no rows", place)
+            told = "no verdict row was written"
+            places: list[Place] = [("dossier", "ranked"), ("dossier", "rank")]
+            claims.unchecked("rows.ranked", told, "there are no rows", *places)
         return
     _table(ground, claims)
     if ground.dossier is None:
@@ -131,24 +135,44 @@ def _same_row(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
 
 
 def _ranked(ground: Ground, claims: Claims) -> None:
-    """Claim the order of the rows."""
+    """Claim the order of the rows, by the rank they stand in where that is carried."""
     dossier = ground.dossier
     assert dossier is not None  # noqa: S101 - asked where there is one
-    words, place = ground.words, ("dossier", "ranked")
+    words, place, order = ground.words, ("dossier", "ranked"), "the order of the rows"
     told = "the rows stand worst first" if dossier.ranked else "the rows stand as they were written"
+    rank = dossier.rank
+    if rank:
+        _by_rank(words, dossier.ranked, rank, claims)
+        return
     runs = sum(1 for _ in groupby(words))
-    grouped = runs == len(set(words))
-    if not grouped:
-        claims.settle(
-            "rows.ranked",
-            told,
-            not dossier.ranked,
-            "the order of the rows",
-            place,
-            told=(True, False),
-        )
-    else:
+    if runs != len(set(words)):
+        held = not dossier.ranked
+        claims.settle("rows.ranked", told, held, order, place, told=(True, False))
+    elif dossier.ranked:
         claims.unchecked("rows.ranked", told, "the declared rank is not carried", place)
+    else:
+        reason = "rows that stand together by verdict may stand so by chance"
+        claims.unchecked("rows.ranked", told, reason, place)
+
+
+def _by_rank(words: Sequence[str], ranked: bool, rank: Sequence[str], claims: Claims) -> None:
+    """Claim that rows stand in the rank that is carried; which words it has is their author's."""
+    told = f"the rows stand worst first: {listed(rank)}"
+    basis = "the rank that is carried"
+    claims.settle("rows.ranked", told, ranked, basis, ("dossier", "ranked"), told=(False, True))
+    if any(PLACEHOLDER in word for word in (*rank, *set(words))):
+        claims.unchecked("rows.rank.words", told, f"some of it is {HIDDEN}", ("dossier", "rank"))
+        return
+    found = list(map(rank_of(rank), words))
+    late = next((n for n in range(1, len(found)) if found[n - 1] > found[n]), None)
+    if late is not None:
+        pair = (f"{words[late]} in row {late + 1}, after {words[late - 1]}", told)
+        places: tuple[Place, ...] = (("dossier", "rank"), ("dossier", "rows"))
+        claims.settle("rows.rank", told, False, basis, *places, told=pair)
+        return
+    claims.settle("rows.rank", told, True, basis)
+    reason = "they are the author's words; the rows stand in this order"
+    claims.unchecked("rows.rank.words", listed(rank), reason, ("dossier", "rank"))
 
 
 def _items(ground: Ground, claims: Claims) -> None:

@@ -20,6 +20,7 @@ from runbook_nb.artifacts import (
 from runbook_nb.errors import RunbookError
 from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place
 from runbook_nb.record.projection import COLUMNS, ProjectedWalk
+from runbook_nb.runbook.claims_filed import claim_filed, claim_whole
 from runbook_nb.runbook.claims_ledger import steps_told
 from runbook_nb.runbook.grounds import Ground, Redeemed, is_partial
 from runbook_nb.runbook.tickets import NO_STORE, RECORDING_NOTE, WALK_NOTE, WHOLE_NOTE, walk_note
@@ -174,8 +175,14 @@ def _ticket(ground: Ground, claims: Claims) -> None:
         size = byte_size(record.data) if isinstance(record.data, str) else len(record.data)
         told = f"{record.meta.bytes} bytes were filed"
         claims.check("ticket.walk.bytes", told, record.meta.bytes, size, "the bytes that are there")
+        if carried is not None:
+            told, place = f"the walk has the digest {carried}", (*BASE, "digest")
+            data = record.data if isinstance(record.data, str) else record.data.decode()
+            claims.check("ticket.walk.digest", told, carried, digest(data), basis, place)
     if run is not None:
         _walk_of(ground, claims, run, words, record)
+    elif filed is not None:
+        claim_filed(ground, claims, "walk", filed, whole=walk.get("complete") is True)
 
 
 def _walk_of(ground: Ground, claims: Claims, run: Any, words: str, record: Any) -> None:
@@ -188,7 +195,7 @@ def _walk_of(ground: Ground, claims: Claims, run: Any, words: str, record: Any) 
 
     told = chart_walk_put_input(rows, tool_name="")["data"]
     carried = ground.walk.get("digest")
-    if carried is not None:
+    if carried is not None and record is None:
         place = (*BASE, "digest")
         what = f"the walk has the digest {carried}"
         claims.check("ticket.walk.digest", what, carried, digest(told), words, place)
@@ -238,12 +245,16 @@ def _columns(ground: Ground, claims: Claims) -> None:
         return
     from runbook_nb.record.walk_file import read_walk
 
-    try:
-        expected: Any = [len(read_walk(found_there.record)), len(found_there.record.data)]
-    except RunbookError as error:
-        expected = error.message
     said = [walk.get("columns_rows"), walk.get("columns_bytes")]
-    claims.check("ticket.columns", told, said, expected, "what the store holds", *places)
+    basis = "what the store holds"
+    try:
+        filed = read_walk(found_there.record)
+    except RunbookError as error:
+        claims.check("ticket.columns", told, said, error.message, basis, *places)
+        return
+    expected = [len(filed), len(found_there.record.data)]
+    claims.check("ticket.columns", told, said, expected, basis, *places)
+    claim_whole(ground, claims, filed, *_record(ground))
 
 
 def _recording(ground: Ground, claims: Claims) -> None:

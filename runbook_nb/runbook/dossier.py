@@ -136,6 +136,8 @@ class Dossier:
         Column -> unit.
     ranked : bool
         Whether the rows are sorted by a declared rank.
+    rank : tuple of str
+        That rank, worst first; empty where there is none, or a copy does not carry it.
     stamp : tuple of (str, str) or None
         Name and version of the declared rules.
     telling : tuple of str
@@ -164,7 +166,9 @@ class Dossier:
         telling: Sequence[str] = (),
         rows_total: int | None = None,
         version_note: str = "",
+        rank: Sequence[str] = (),
     ) -> None:
+        self.rank = tuple(rank)
         self.telling, self.version_note = tuple(telling), version_note
         self.procedure, self.structure, self.decider = procedure, structure, decider
         self.sources = tuple(sources)
@@ -209,6 +213,7 @@ class Dossier:
             rows=() if rowset is None else rowset.rows,
             units={text(key): text(unit) for key, unit in units.items()},
             ranked=bool(verdicts is not None and verdicts.rank),
+            rank=() if verdicts is None else [text(word) for word in verdicts.rank],
             stamp=None if rules is None else (text(rules.name), text(rules.version)),
             run=run,
             collected=_collected(run, rowset),

@@ -23,7 +23,7 @@ from runbook_nb.runbook.fans import FanOutGroup, fan_out_groups
 from runbook_nb.runbook.gaps import rows_mismatch, rule_notes
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, side_of, side_of_facts
-from runbook_nb.runbook.tickets import TICKETS
+from runbook_nb.runbook.tickets import FILED, TICKETS
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT, subject_column
 
 if TYPE_CHECKING:
@@ -323,8 +323,20 @@ class Ground:
         except RunbookError as error:
             return Redeemed(None, f"the store did not give it: {error.message}")
         if record is None:
+            if self._is_beside_another(key):
+                damage = f"the {TICKETS[key]} filed beside it stands under another ticket"
+                return Redeemed(None, damage, damage)
             return Redeemed(None, "the store does not hold it")
         return Redeemed(record, "")
+
+    def _is_beside_another(self, key: str) -> bool:
+        """Say whether what a ticket stands for is carried under a name that no ticket has."""
+        beside: Mapping[str, Record] = getattr(self.artifacts, "beside", {})
+        named = {self.walk.get(one) for one in TICKETS}
+        return any(
+            FILED.get(record.meta.kind) == TICKETS[key] and ref not in named
+            for ref, record in beside.items()
+        )
 
     @cached_property
     def filed(self) -> list[Mapping[str, Any]] | None:
@@ -344,7 +356,8 @@ class Ground:
         """The names that stages have in the filed walk, by their id."""
         found: dict[str, set[str]] = {}
         for row in self.filed or ():
-            found.setdefault(str(row.get("stageId")), set()).add(str(row.get("stageName")))
+            if row.get("stage") is not None:  # a fork stands for a stage that has a row of its own
+                found.setdefault(str(row.get("stage_id")), set()).add(str(row["stage"]))
         return found
 
     @cached_property
@@ -382,6 +395,7 @@ class Ground:
             rows=self.dossier.rows,
             units=self.dossier.units,
             ranked=self.dossier.ranked,
+            rank=self.dossier.rank,
             stamp=self.dossier.stamp,
             run=run,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import chain, repeat
@@ -158,7 +158,7 @@ def read_rows(
     dropped = 0 if order is None else len(entries) - len(order)
     if rank and len(counts) > 1:
         order = _ranked(entries, order, counts, rank)
-        counts = Counter({word: counts[word] for word in sorted(counts, key=_rank_of(rank))})
+        counts = Counter({word: counts[word] for word in sorted(counts, key=rank_of(rank))})
     return WireRows(entries, order, counts), dropped
 
 
@@ -261,7 +261,8 @@ def _counted(rows: Any) -> Counter[str]:
     return counts
 
 
-def _rank_of(rank: Sequence[str]) -> Any:
+def rank_of(rank: Sequence[str]) -> Callable[[Any], int]:
+    """Give what says where a verdict stands in a rank; a word that is not in it comes last."""
     order = {word: place for place, word in enumerate(rank)}
     return lambda word: order.get(word, len(order))
 
@@ -270,7 +271,7 @@ def _ranked(
     entries: Sequence[Any], order: Sequence[int] | None, counts: Mapping[str, int], rank: Any
 ) -> Sequence[int]:
     """Give the places of the rows, worst verdict first, those of one rank as they stood."""
-    place_of = _rank_of(rank)
+    place_of = rank_of(rank)
     if order is None and isinstance(entries, VerdictRows):
         ranked = sorted(counts, key=place_of)
         if len({min(place_of(word), len(rank)) for word in ranked}) == len(ranked):

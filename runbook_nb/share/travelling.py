@@ -83,14 +83,14 @@ class FiledBeside:
         store: Any = None,
         damaged: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._filed = filed
+        self.beside = filed
         self.damaged = damaged
         self._store = store
 
     def get_sync(self, ref: str) -> Record | None:
         """Give what a ticket stands for; None where nobody has it."""
         found: Record | None = None if self._store is None else self._store.get_sync(ref)
-        return self._filed.get(ref) if found is None else found
+        return self.beside.get(ref) if found is None else found
 
 
 # -- writing ---------------------------------------------------------------------------------

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runbook"))
+
+from host_runbooks import inventory_of, judging, runbook_over
+
 import runbook_nb as rb
 
 
@@ -32,59 +39,12 @@ def test_probe_h3_an_error_behind_a_button_stands_beside_it_with_the_stage_named
 
 
 def test_probe_h4_the_last_definition_wins_and_nothing_is_doubled():
-    inventory = rb.define_tool(
-        name="inventory",
-        description="d",
-        execute=lambda args: rb.coverage({"rows": [{"host": "a", "days": 9}]}, checked=["inv"]),
-    )
-    box = rb.Toolbox([inventory])
+    box = rb.Toolbox([inventory_of([{"host": "a", "days": 9}])])
 
     def cell(days):
         rules = rb.RuleSet("age", f"v{days}", [rb.Rule({"days": {"gt": days}}, "old")], "fresh")
-        each = (
-            rb.flow_chart("one", lambda s: s.update(s.args["item"]), id="load")
-            .add_decider("Age", rules=rules, id="age")
-            .branch("old", lambda s: s.set("verdict", "old"))
-            .branch("fresh", lambda s: s.set("verdict", "fresh"))
-            .end()
-            .build()
-        )
-
-        def procedure(tools):
-            async def load(scope):
-                scope["rows"] = (await tools.call("inventory", {}))["result"]["rows"]
-
-            def collect(scope):
-                scope["verdicts"] = [
-                    {"host": slot.item["host"], **slot.value} for slot in scope["out"]
-                ]
-
-            return (
-                rb.flow_chart("ages", load, id="load")
-                .add_parallel_for_each(
-                    "Each",
-                    id="each",
-                    items=lambda s: s["rows"],
-                    branch=each,
-                    max_branches=9,
-                    into="out",
-                    subject="host",
-                )
-                .add_function("Collect", collect, id="z")
-                .build()
-            )
-
-        box.add(
-            rb.runbook_as_tool(
-                name="ages",
-                description="d",
-                procedure=procedure,
-                result_kind="verdict/age",
-                rules=rules,
-                verdicts={"decider": "Age"},
-                composed_of=["inventory"],
-            )
-        )
+        each = judging(rules, decider="Age", branches=("old", "fresh"))
+        box.add(runbook_over(each, rules, name="ages", chart="ages", decider="Age"))
         return box.call_sync("ages")
 
     envelopes = [cell(days) for days in (7, 7, 30)]

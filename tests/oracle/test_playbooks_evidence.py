@@ -9,6 +9,8 @@ import pytest
 from playbook_values import decode, folder
 
 from runbook_nb.playbooks.evidence import is_blank, matched_probes
+from runbook_nb.playbooks.skillfile import validate_skill_name
+from runbook_nb.playbooks.skills import Skill
 
 
 def recorded(kind):
@@ -80,3 +82,98 @@ def test_what_a_quirk_of_probes_becomes_is_asserted(case, outcome, unjudged):
     found = [judged(query, "v2") for query in case["input"]["queries"]]
     assert found == SAFE[case["id"]]
     outcome({"family": "playbooks probe safe", **case}, "improved")
+
+
+# --- skill files ------------------------------------------------------------------------------
+
+FIELDS = (
+    "name",
+    "description",
+    "instructions",
+    "allowed_tools",
+    "required_probes",
+    "min_tool_calls",
+    "max_tool_calls",
+    "metadata",
+    "license",
+    "compatibility",
+)
+
+
+def read(case, **how):
+    """Give what came of reading: the fields as they were recorded, or the classes of the error."""
+    try:
+        skill = Skill.from_content(case["input"]["content"], **how)
+    except Exception as error:
+        return None, [one.__name__ for one in type(error).__mro__]
+    fields = {name: getattr(skill, name) for name in FIELDS}
+    fields["required_probes"] = [probe.model_dump() for probe in skill.required_probes]
+    return fields, []
+
+
+@pytest.mark.parametrize("case", recorded("skill_file"))
+def test_by_the_letter_a_skill_file_is_read_as_recorded(case, outcome):
+    fields, classes = read(case, profile="compat")
+    expected = case["expect"]
+    if expected["ok"]:
+        assert fields == expected["skill"]
+    else:
+        assert fields is None
+        assert expected["error_class"] in classes
+    outcome({"family": "playbooks skill_file compat", **case}, "matched")
+
+
+def trimmed(fields):
+    """Give recorded fields as they are meant: texts without blanks around them, no null mapping."""
+    if fields is None:
+        return None
+    texts = {key: str(fields[key]).strip() for key in ("name", "description")}
+    return {**fields, **texts, "metadata": fields["metadata"] or {}}
+
+
+def by_meaning(case):
+    """Say, from the text and by a reading of its own, which of row Q32 it shows, if any."""
+    text = case["input"]["content"]
+    body = text.lstrip("\ufeff").strip()
+    if body.startswith("---\n-"):
+        return "list"
+    if "required_probes: 5" in text:
+        return "number"
+    if text.startswith("\ufeff") or text[:1].isspace():
+        return "start"
+    if text.endswith("\n---"):
+        return "end"
+    if "allowed_tools:" in text:
+        return "underscore"
+    if any(line.startswith("allowed-tools:") and "," in line for line in text.splitlines()):
+        return "comma" if "[" not in text else None
+    name = next((line[6:] for line in text.splitlines() if line.startswith("name: ")), "")
+    return "name" if name and not validate_skill_name(name) else None
+
+
+@pytest.mark.parametrize("case", recorded("skill_file"))
+def test_by_meaning_a_skill_file_is_read_or_refused_with_a_code(case, outcome, unjudged):
+    fields, classes = read(case)
+    strict, _ = read(case, strict=True)
+    what = by_meaning(case)
+    recorded_fields = trimmed(case["expect"].get("skill"))
+    if what in ("list", "number"):
+        assert fields is None
+        assert {"LoadError", case["expect"]["error_class"]} <= set(classes)
+    elif what in ("start", "end"):
+        assert recorded_fields is None
+        assert fields is not None
+        assert fields["name"]
+    elif what in ("underscore", "comma"):
+        assert fields["allowed_tools"]
+        assert not any("," in entry for entry in fields["allowed_tools"])
+    elif what == "name":
+        assert fields == recorded_fields
+        assert strict is None
+    elif fields is None:  # refused: for a fault that the letter drops, or as recorded
+        assert "LoadError" in classes
+    else:
+        assert fields == recorded_fields
+    if case["quirk"] and what is None:
+        unjudged(case)
+    outcome({"family": "playbooks skill_file safe", **case}, "improved" if what else "matched")

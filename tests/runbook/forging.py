@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import host_runbooks
+from host_runbooks import inventory_of, runbook_over, word
 
 import runbook_nb as rb
 from runbook_nb._ids import SeededIds
@@ -52,10 +59,6 @@ def triaged(rows: Any = ROWS, rules: Any = POSTURE, **more: Any) -> rb.Envelope:
     return rb.triage(rows, rules, subject="host", source=f"{len(rows)} rows", **more)
 
 
-def word(verdict: str) -> Callable[[Any], None]:
-    return lambda scope: scope.set("verdict", verdict)
-
-
 def look(scope: Any) -> None:
     scope.update(scope.args["item"])
     if scope["days"] == 13:
@@ -64,13 +67,8 @@ def look(scope: Any) -> None:
         scope.stop("nothing to say")
 
 
-def judging(rules: Any = POSTURE, load: Any = look) -> Any:
-    made = rb.flow_chart("subject", load, id="load", stage_name="Load").add_decider(
-        "Posture", rules=rules, id="posture"
-    )
-    for branch in ("old", "fresh", "declined"):
-        made = made.branch(branch, word(branch))
-    return made.end().build()
+def judging(rules: Any = POSTURE) -> Any:
+    return host_runbooks.judging(rules, look)
 
 
 def collected(scope: Any) -> None:
@@ -87,46 +85,11 @@ def long_way(
     rows: Any, *, cap: int = 50, collect: Any = collected, branch: Any = None, **more: Any
 ) -> rb.Envelope:
     """Judge rows the long way: a tool as source, a fan-out, rows of the author."""
-    source = rb.define_tool(
-        name="inventory",
-        description="d",
-        execute=lambda args: rb.coverage(
-            {"rows": rows},
-            checked=["the inventory"],
-            cannot_cover=[{"what": "why one is paused", "why": "no record is kept"}],
-        ),
-    )
-
-    def procedure(tools: Any) -> Any:
-        async def read(scope: Any) -> None:
-            scope["rows"] = (await tools.call("inventory", {}))["result"]["rows"]
-
-        return (
-            rb.flow_chart("long-way", read, id="read", stage_name="Read")
-            .add_parallel_for_each(
-                "Each host",
-                id="each",
-                items=lambda s: s["rows"],
-                branch=branch or judging(),
-                max_branches=cap,
-                into="results",
-                subject="host",
-            )
-            .add_function("Collect", collect, id="collect")
-            .build()
-        )
-
-    options = {
-        "name": "hosts",
-        "description": "d",
-        "procedure": procedure,
-        "result_kind": "verdict/age",
-        "rules": POSTURE,
-        "verdicts": {"decider": "Posture"},
-        "composed_of": ["inventory"],
-    }
-    box = rb.Toolbox([source, rb.runbook_as_tool(**{**options, **more})])
-    return box.call_sync("hosts", {})
+    paused = {"what": "why one is paused", "why": "no record is kept"}
+    source = inventory_of(rows, cannot_cover=[paused])
+    rules = more.pop("rules", POSTURE)
+    tool = runbook_over(branch or judging(), rules, collect=collect, cap=cap, **more)
+    return rb.Toolbox([source, tool]).call_sync("hosts", {})
 
 
 def gaps() -> rb.Envelope:

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+# The notebooks that hypothesis makes, beside the tests, and the runbooks of their neighbours.
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "runbook"))
+
+from host_runbooks import inventory_of, judging, runbook_over
+
 import runbook_nb as rb
 from runbook_nb.testing import reproducible
-
-# The notebooks that hypothesis makes, beside the tests.
-sys.path[:0] = [str(Path(__file__).parent)]
 
 RULES = {
     "name": "age",
@@ -45,53 +48,9 @@ def many(answer):
 def filed():
     """The answer of a runbook that files its recording and its whole walk."""
     rules = rb.RuleSet.from_dict(RULES)
-
-    @rb.tool
-    def inventory():
-        """Read the inventory."""
-        rows = [{"host": "zeta", "days": 9}, {"host": "alpha", "days": 1}]
-        return rb.coverage({"rows": rows}, checked=["the inventory"])
-
-    each = (
-        rb.flow_chart("one", lambda s: s.update(s.args["item"]), id="load")
-        .add_decider("Age", rules=rules, id="age")
-        .branch("old", lambda s: s.set("verdict", "old"))
-        .branch("fresh", lambda s: s.set("verdict", "fresh"))
-        .end()
-        .build()
-    )
-
-    def procedure(tools):
-        async def load(scope):
-            scope["rows"] = (await tools.call("inventory", {}))["result"]["rows"]
-
-        def collect(scope):
-            scope["verdicts"] = [{"host": one.item["host"], **one.value} for one in scope["out"]]
-
-        return (
-            rb.flow_chart("ages", load, id="load")
-            .add_parallel_for_each(
-                "Each",
-                id="each",
-                items=lambda s: s["rows"],
-                branch=each,
-                max_branches=9,
-                into="out",
-                subject="host",
-            )
-            .add_function("Collect", collect, id="collect")
-            .build()
-        )
-
-    ages = rb.runbook_as_tool(
-        name="ages",
-        description="Ages.",
-        procedure=procedure,
-        result_kind="verdict/age",
-        rules=rules,
-        verdicts={"decider": "Age"},
-        composed_of=["inventory"],
-        walk={"form": "columns", "recording": {}},
-    )
+    rows = [{"host": "zeta", "days": 9}, {"host": "alpha", "days": 1}]
+    each = judging(rules, decider="Age", branches=("old", "fresh"))
+    walk = {"form": "columns", "recording": {}}
+    ages = runbook_over(each, rules, name="ages", chart="ages", decider="Age", walk=walk)
     with reproducible():
-        return rb.Toolbox([inventory, ages]).call_sync("ages")
+        return rb.Toolbox([inventory_of(rows), ages]).call_sync("ages")

@@ -1,0 +1,362 @@
+"""Recorded loading of playbooks: as recorded under ``compat``, honestly under ``safe``."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+from playbook_values import decode, folder
+
+from runbook_nb.errors import PlaybookLoadError
+from runbook_nb.playbooks.loader import PlaybookLoader, load_playbook
+from runbook_nb.playbooks.problems import PlaybookWarning
+
+
+def recorded(kind):
+    """Give the cases of one kind; another folder of recordings need not have any."""
+    paths = sorted(folder().glob("*.json"))
+    cases = [json.loads(path.read_text("utf-8")) for path in paths]
+    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
+
+
+class Loaded:
+    """One case, loaded in one profile: the playbook or the error, and what became of the input."""
+
+    def __init__(self, case, profile, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        given = case["input"]
+        self.playbook = self.error = None
+        self.payload = decode(given.get("payload"))
+        self.before = copy.deepcopy(self.payload)
+        self.argument = self._argument(given, tmp_path)
+        self.warned = []
+        try:
+            with warnings.catch_warnings(record=True) as self.warned:
+                warnings.simplefilter("always")
+                self.playbook = self._call(given["via"], profile)
+        except Exception as error:  # every class of error is what some case recorded
+            self.error = error
+
+    def _argument(self, given, folder):
+        if "file" in given:
+            place = folder / given["file"]
+            if given.get("is_dir"):
+                place.mkdir()
+            elif "bytes_b64" in given:
+                place.write_bytes(base64.b64decode(given["bytes_b64"]))
+            elif "text" in given:
+                place.write_text(given["text"], "utf-8")
+            return place
+        return given.get("text_arg", self.payload)
+
+    def _call(self, via, profile):
+        if not via.startswith("load_playbook"):
+            return getattr(PlaybookLoader(profile=profile), via)(self.argument)
+        argument = self.argument
+        if isinstance(argument, Path) and "path" not in via.removesuffix("strpath"):
+            argument = str(argument)
+        return load_playbook(argument, profile=profile)
+
+    @property
+    def mutated(self):
+        return self.payload != self.before
+
+
+#: The problems with a name of their own; any other is one field that holds what it cannot.
+STRUCTURAL = {
+    "missing_field": r"(?P<field>\w+)",
+    "steps_not_list": "steps",
+    "step_not_mapping": r"steps\[(?P<step>\d+)\]",
+    "step_missing_field": r"steps\[(?P<step>\d+)\]\.(?P<field>\w+)",
+    "step_field_not_list": r"steps\[(?P<step>\d+)\]\.(?P<field>\w+)",
+    "step_field_not_strings": r"steps\[(?P<step>\d+)\]\.(?P<field>\w+)",
+    "duplicate_step_id": r"steps\[\d+\]\.id",
+}
+
+
+def as_recorded(problem):
+    """Write one of our problems as the recording writes it."""
+    if problem.code not in STRUCTURAL:
+        loc = [part for part in re.split(r"[.\[\]]+", problem.where) if part]
+        return {"problem": "field_invalid", "rule": problem.code, "loc": loc}
+    found = re.fullmatch(STRUCTURAL[problem.code], problem.where).groupdict()
+    if problem.code == "duplicate_step_id":
+        found["id"] = re.match(r"'(.*)' is", problem.message)[1]
+    if "step" in found:
+        found["step"] = int(found["step"])
+    return {"problem": problem.code, **found}
+
+
+@pytest.mark.parametrize("case", recorded("loader"))
+def test_under_compat_everything_loads_as_recorded(case, outcome, tmp_path, monkeypatch):
+    found, expected = Loaded(case, "compat", tmp_path, monkeypatch), case["expect"]
+    if expected["ok"]:
+        assert found.error is None, found.error
+        assert found.playbook.model_dump(mode="json") == expected["playbook"]
+    else:
+        assert type(found.error).__name__ == expected["error_class"]
+    if expected["error_class" if not expected["ok"] else "ok"] == "PlaybookLoadError":
+        error = found.error
+        assert error.code == expected["category"]
+        assert (error.path is not None) == expected["has_path"]
+        assert [as_recorded(problem) for problem in error.problems] == expected["problems"]
+        assert error.errors == [str(problem) for problem in error.problems]
+        cause = error.__cause__
+        assert (type(cause).__name__ if cause else None) == expected["cause_class"]
+    assert found.mutated == expected.get("input_mutated", False)
+    outcome({"family": "playbooks loader compat", **case}, "equal")
+
+
+# --- what the strict reading does instead, by rule ---------------------------------------------
+
+HEAD = {
+    *("id", "name", "description", "version", "steps", "strict_sequence", "allow_extra_tools"),
+    *("max_iterations", "metadata", "tags"),
+}
+GROUPED_HEAD = {
+    *("step_groups", "title", "summary", "playbook_id", "completion", "decision_policy", "mode"),
+    *("product", "service_type"),
+}
+STEP = {
+    *("id", "description", "expected_tools", "hints", "required", "validation", "uses"),
+    *("required_probes", "min_tool_calls", "max_tool_calls", "timeout_seconds", "metadata"),
+    *("checks", "kind", "requires"),
+}
+GROUPED_STEP = {"goal", "title", "guidance", "priority", "product", "service_type"}
+
+
+def document_of(case):
+    """Give what a case hands over as plain values, where it is well-formed; else None."""
+    import yaml
+
+    given = case["input"]
+    if "payload" in given:
+        return decode(given["payload"])
+    text = given.get("text", given.get("text_arg"))
+    if "bytes_b64" in given:
+        try:
+            text = base64.b64decode(given["bytes_b64"]).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return None
+    try:
+        return None if text is None else yaml.load(text, Loader=words())  # noqa: S506 - a safe one
+    except yaml.YAMLError:
+        return None
+
+
+def words():
+    """Give a reader of YAML to which every scalar is a text, and `<<` merges."""
+    import yaml
+
+    class Words(yaml.SafeLoader):
+        yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012
+
+    return Words
+
+
+def mappings(value):
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def unknown_keys(document):
+    """Give the keys that neither the format nor this package knows, and that no `x-` marks."""
+    grouped = "steps" not in document and isinstance(document.get("step_groups"), list)
+    found = set(document) - HEAD - (GROUPED_HEAD if grouped else set())
+    steps = mappings(document.get("steps"))
+    for group in mappings(document.get("step_groups")) if grouped else ():
+        found |= set(group) - {"id", "title", "goal", "steps", "metadata"}
+        steps += mappings(group.get("steps"))
+    for step in steps:
+        found |= set(step) - STEP - (GROUPED_STEP if grouped else set())
+    return {key for key in found if not str(key).startswith("x-")}
+
+
+def named(problems):
+    """Give the last name of each place that is told wrong."""
+    return {re.split(r"[.\[]", problem.where or "")[-1] for problem in problems}
+
+
+def blank_ids(document):
+    ids = [document.get("id", "x")]
+    ids += [step.get("id", "x") for step in mappings(document.get("steps"))]
+    return [own for own in ids if isinstance(own, str) and not own.strip()]
+
+
+def number(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def broken_limits(document):
+    """Say whether a cap below one, a floor above its cap or a time that is none is asked for."""
+    if (number(document.get("max_iterations")) or 1) < 1:
+        return True
+    for step in mappings(document.get("steps")):
+        floor, cap = number(step.get("min_tool_calls")), number(step.get("max_tool_calls"))
+        time = number(step.get("timeout_seconds"))
+        if cap is not None and (cap < 1 or (floor or 0) > cap):
+            return True
+        if time is not None and not 0 < time < float("inf"):
+            return True
+        matches = [probe.get("match") for probe in mappings(step.get("required_probes"))]
+        if any(isinstance(match, str) and match.isspace() for match in matches):
+            return True
+    return False
+
+
+def stripped(dumped):
+    """Give a dumped playbook without what the strict reading of groups keeps in metadata."""
+    dumped = copy.deepcopy(dumped)
+    for part in [dumped, *dumped["steps"]]:
+        part["metadata"] = {}
+    return dumped
+
+
+def holds(metadata, expected):
+    return all(metadata.get(key) == value for key, value in expected.items())
+
+
+class Strict:
+    """What the rules make of a recorded case under the strict reading."""
+
+    def __init__(self, case, found):
+        self.case, self.expected, self.found = case, case["expect"], found
+        self.document = document_of(case)
+
+    def judge(self):
+        """Give the first rule that speaks of this case, held to it."""
+        found, expected = self.found, self.expected
+        assert not found.mutated, "what is handed over stays as it is"
+        assert found.error is None or type(found.error) is PlaybookLoadError
+        if found.error is not None and isinstance(found.argument, Path):
+            assert found.error.path is not None, "an error names its file"
+        document = self.document
+        if isinstance(document, dict):
+            for rule in (self._foreign, self._misspelt, self._refused_values, self._repeated):
+                told = rule(document)
+                if told:
+                    return told
+        if expected["ok"]:
+            return self._loaded(expected["playbook"])
+        return self._better_error()
+
+    def _foreign(self, document):
+        if document.get("version") != "playbook.v2":
+            return None
+        assert self.found.error.code == "foreign_format"
+        assert self.found.error.fix
+        return "another format is refused"
+
+    def _misspelt(self, document):
+        unknown = unknown_keys(document)
+        if not unknown:
+            return None
+        problems = [one for one in self.found.error.problems if one.code == "unknown_key"]
+        assert {str(key) for key in unknown} <= named(problems)
+        assert all(problem.fix for problem in problems)
+        return "unknown keys are refused"
+
+    def _refused_values(self, document):
+        if blank_ids(document):
+            assert "empty_id" in {problem.code for problem in self.found.error.problems}
+            return "empty ids are refused"
+        if self.expected["ok"] and broken_limits(document):
+            codes = {problem.code for problem in self.found.error.problems}
+            assert codes & {"bad_limit", "floor_above_cap", "blank_match"}
+            return "limits that cannot hold are refused"
+        return None
+
+    def _repeated(self, document):
+        text = self.case["input"].get("text", self.case["input"].get("text_arg", ""))
+        if not self.expected["ok"] or not repeats_a_key(text or ""):
+            return None
+        assert {problem.code for problem in self.found.error.problems} == {"duplicate_key"}
+        return "repeated keys are refused"
+
+    def _loaded(self, expected):
+        found = self.found
+        assert found.error is None, found.error
+        dumped = found.playbook.model_dump(mode="json")
+        if "step_groups" not in (self.document or {}):
+            assert dumped == expected
+            return "equal"
+        junk = any(not isinstance(group, dict) for group in self.document["step_groups"])
+        groups = mappings(self.document["step_groups"])
+        steps = [step for group in groups for step in group.get("steps") or ()]
+        junk |= not all(isinstance(step, dict) for step in steps)
+        assert junk == any(one.category is PlaybookWarning for one in found.warned)
+        for ours, theirs in zip(dumped["steps"], expected["steps"], strict=True):
+            assert holds(ours["metadata"], theirs["metadata"])
+            assert ours["metadata"]["group"]["id"]
+            if theirs["id"].endswith("."):  # a step without an id gets one that can be said
+                assert ours["id"].startswith(theirs["id"] + "step")
+                theirs["id"] = ours["id"]
+            if junk and theirs["description"] in ours["description"]:
+                theirs["description"] = ours["description"]
+        assert holds(dumped["metadata"], expected["metadata"])
+        assert stripped(dumped) == stripped(expected)
+        return "equal, and the phases kept"
+
+    def _better_error(self):
+        found, expected = self.found, self.expected
+        quirk = self.case["quirk"]
+        if quirk == "Q31":
+            ids = [step.id for step in found.playbook.steps]
+            assert len(ids) == len(set(ids)), "colliding ids are numbered"
+            assert all(ids)
+            return "ids are numbered"
+        if quirk == "Q30" and isinstance(self.document, dict) and readable(self.document):
+            assert found.playbook is not None, "a byte order mark or YAML text loads"
+            return "loads"
+        error = found.error
+        assert type(error) is PlaybookLoadError
+        assert error.code
+        assert error.problems or error.path is not None or error.fix
+        if expected["category"] in ("structure", "validation"):
+            assert error.code in ("structure", "validation")
+            wanted = [one["problem"] for one in expected["problems"]]
+            assert len(error.problems) >= len(wanted)
+            if "text" in self.case["input"]:
+                assert all(problem.line for problem in error.problems)
+        elif expected["category"] != "raw_exception":
+            told = {expected["category"], "empty", "not_mapping", "foreign_format"}
+            assert error.code in told
+        if error.code in ("bad_yaml", "bad_json"):
+            assert error.problems[0].line
+        return "refused with its place"
+
+
+def readable(document):
+    steps = document.get("steps", [])
+    return {"id", "name"} <= set(document) and all(
+        isinstance(step.get("id", ""), str) for step in mappings(steps)
+    )
+
+
+def repeats_a_key(text):
+    import yaml
+
+    def walk(node):
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value]
+            return len(keys) != len(set(keys)) or any(walk(value) for _, value in node.value)
+        return isinstance(node, yaml.SequenceNode) and any(map(walk, node.value))
+
+    try:
+        return walk(yaml.compose(text, Loader=yaml.BaseLoader))
+    except yaml.YAMLError:
+        return False
+
+
+@pytest.mark.parametrize("case", recorded("loader"))
+def test_read_strictly_everything_loads_or_is_told(case, outcome, tmp_path, monkeypatch):
+    found = Loaded(case, "safe", tmp_path, monkeypatch)
+    told = Strict(copy.deepcopy(case), found).judge()
+    outcome({"family": "playbooks loader safe", **case}, told)
