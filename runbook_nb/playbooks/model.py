@@ -20,6 +20,7 @@ from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
+    from runbook_nb.playbooks.procedure import Driver, PlaybookProcedure
     from runbook_nb.record.structure import Structure
     from runbook_nb.render.flowchart import Flowchart
     from runbook_nb.widgets.explorer import Explorer
@@ -218,6 +219,20 @@ class Playbook(Renderable, _Extensible):
     def get_step_index(self, step_id: str) -> int | None:
         """Give the place of the first step of that id, or None."""
         return next((n for n, step in enumerate(self.steps) if step.id == step_id), None)
+
+    def procedure(self, drive: Driver, **options: Any) -> PlaybookProcedure:
+        """Make a procedure of it, for `runbook_as_tool`.
+
+        Parameters
+        ----------
+        drive : callable
+            Makes the calls of a run: called with a `Turn`, plain or async.
+        **options
+            Those of `PlaybookProcedure`.
+        """
+        from runbook_nb.playbooks.procedure import PlaybookProcedure
+
+        return PlaybookProcedure(self, drive, **options)
 
     @property
     def structure(self) -> Structure:

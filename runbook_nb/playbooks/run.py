@@ -88,6 +88,12 @@ class PlaybookRun(Run):
         key = Teller(self.structure, self.walk.raw_overlay).pointer
         return None if key is None else self.structure.node(key)
 
+    def end_as(self, status: str, error: FrozenDict | None) -> None:
+        """Say that whoever drove it ended in this way; for who drives."""
+        self.status = status
+        self._error = error
+        self._pause = None
+
     def to_frame(self) -> pd.DataFrame:
         """Give the steps as a DataFrame, one row each, with what was counted of it."""
         import pandas as pd

@@ -63,6 +63,16 @@ class Seen:
         return probes + [name for name in detail.get("checks", ()) if name not in facts.checks]
 
     @property
+    def lacking(self) -> list[str]:
+        """The expected tools of which no call succeeded."""
+        return [t for t in self.node.detail.get("tools", ()) if not self.facts.of_tool(t)[0]]
+
+    @property
+    def short(self) -> bool:
+        """Whether it lacks calls, or evidence, that it asks for."""
+        return bool(self.lacking or self.unmatched or self.facts.deviations)
+
+    @property
     def used(self) -> int:
         """How many calls it took, as its limit counts them where it has one."""
         return self.facts.calls if self.node.detail.get("most") is None else self.facts.counted

@@ -206,6 +206,37 @@ def _renamed(counts: Counter[Any], name: Callable[[Any], Any]) -> Counter[Any]:
     return found
 
 
+# -- verdicts ------------------------------------------------------------------------------------
+
+#: Under which word the rows about steps name what decided: what was recorded of each.
+STEP_DECIDER: Final = "steps"
+
+#: What the verdict on a step means, in the order they are told.
+STEP_VERDICTS: Final = {
+    "completed": "its calls were made and it was closed",
+    "closed short": "it was closed without all the calls or evidence it asks for",
+    "skipped": "optional, and passed by",
+    "stuck": "no call could close it any more",
+    "failed": "it was marked as failed",
+    "not finished": "it was begun and is not closed",
+    "not reached": "nobody came to it",
+}
+_VERDICTS: Final = {"in progress": "not finished", "pending": "not reached"}
+
+
+def verdict_of(facts: StepFacts, short: bool) -> str:
+    """Give the verdict on a step; ``short`` says whether it lacks anything it asks for.
+
+    Examples
+    --------
+    >>> verdict_of(StepFacts(status="completed"), True), verdict_of(StepFacts(), False)
+    ('closed short', 'not reached')
+    """
+    if facts.status == "completed" and short:
+        return "closed short"
+    return _VERDICTS.get(facts.status, facts.status)
+
+
 # -- words ---------------------------------------------------------------------------------------
 
 
