@@ -22,9 +22,7 @@ from runbook_nb._value import frozen
 Verdict = Literal["a", "b", "c", "d", "declined"]
 Outcome = Literal["failed", "not_reached", "absent", "unchanged"]
 Asked = Literal["yes", "no", "idle", "unreadable"]
-Step = Literal[
-    "completed", "stuck", "pending", "skipped", "refused", "current", "active", "noted"
-]
+Step = Literal["completed", "stuck", "pending", "skipped", "refused", "current", "active", "noted"]
 Role = Verdict | Outcome | Asked | Step | Literal["quiet", "plain"]
 
 VERDICT_ROLES: tuple[Role, ...] = ("a", "b", "c", "d")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.lint import LintFinding as LintFinding
+    from runbook_nb.playbooks.lint import PlaybookLint as PlaybookLint
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
     from runbook_nb.playbooks.loader import load_playbook as load_playbook
     from runbook_nb.playbooks.model import (
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.skills import Skill as Skill
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
@@ -54,6 +57,9 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "Skill": "playbooks.skills",
+    "PlaybookLint": "playbooks.lint",
+    "LintFinding": "playbooks.lint",
     "PlaybookLoader": "playbooks.loader",
     "load_playbook": "playbooks.loader",
     "write_playbook": "playbooks.writing",

@@ -156,8 +156,9 @@ def _calls_lost(facts: Any, where: str) -> Iterator[tuple[str, str | None]]:
         times[tool] = times.get(tool, 0) + number
     for tool, reasons in refused.items():
         many = counted(times[tool], "call")
-        yield f"what '{tool}' would have done {where}: {many} refused", "; ".join(
-            dict.fromkeys(reasons)
+        yield (
+            f"what '{tool}' would have done {where}: {many} refused",
+            "; ".join(dict.fromkeys(reasons)),
         )
     for tool in dict.fromkeys(tool for tool, _ in facts.tools):
         ok, failed, still = facts.of_tool(tool)

@@ -164,7 +164,9 @@ def _eyebrow(told: Told) -> Iterator[Cell]:
     if told.policy is None:
         yield "policy not carried"
         return
-    outside = "lets calls outside the plan through" if told.extra else "notes calls outside the plan"
+    outside = (
+        "lets calls outside the plan through" if told.extra else "notes calls outside the plan"
+    )
     if told.blocks and not told.extra:
         outside = "refuses calls outside the plan"
     yield "policy", Data(value=told.policy, tone="code"), f", {outside}"

@@ -20,6 +20,8 @@ from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
+    from runbook_nb.playbooks.lint import PlaybookLint
+    from runbook_nb.playbooks.policy import EnforcementPolicy
     from runbook_nb.playbooks.procedure import Driver, PlaybookProcedure
     from runbook_nb.record.structure import Structure
     from runbook_nb.render.flowchart import Flowchart
@@ -255,6 +257,34 @@ class Playbook(Renderable, _Extensible):
         from runbook_nb.playbooks.cards import playbook_card
 
         return playbook_card(self)
+
+    def lint(
+        self,
+        tools: Any = None,
+        skills: Mapping[str, Any] | None = None,
+        policy: EnforcementPolicy | Mapping[str, Any] | str | None = None,
+    ) -> PlaybookLint:
+        """Look for what cannot go as written, or goes otherwise than it seems; nothing is run.
+
+        Parameters
+        ----------
+        tools : Toolbox or iterable of tools or names, optional
+            The tools that exist. Without it, whether they do is not checked, and said so.
+        skills : mapping of str to Skill, optional
+            The skills by the keys that steps name them by.
+        policy : EnforcementPolicy, mapping or str, optional
+            The rules a plan would be held to.
+
+        Examples
+        --------
+        >>> steps = [PlaybookStep(id="pay", description="Pay.", expected_tools=["pay_out"])]
+        >>> lint = Playbook(id="p", name="Payout", steps=steps).lint(tools=["payout"])
+        >>> [(one.code, one.where, one.fix) for one in lint]
+        [('unknown_tool', 'steps[0].expected_tools[0]', "did you mean 'payout'?")]
+        """
+        from runbook_nb.playbooks.lint import lint_playbook
+
+        return lint_playbook(self, tools, skills, policy)
 
 
 class StepExecution(BaseModel):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,7 +58,7 @@ def structure_of(
     )
     edges = tuple(
         StructureEdge(source=source, target=target, kind="next")
-        for source, target in zip(keys, keys[1:], strict=False)
+        for source, target in pairwise(keys)
     )
     return Structure(name=playbook.id, nodes=nodes, edges=edges)
 
@@ -112,7 +113,7 @@ def _detail(
     }
     yield "place", place
     for name, value in told.items():
-        if value or value == 0 and name in ("least", "most"):
+        if value or (value == 0 and name in ("least", "most")):
             yield name, value
 
 

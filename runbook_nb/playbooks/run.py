@@ -163,6 +163,8 @@ class _Recorder:
         self.stuck = ""
         for node in self.structure.nodes:
             self.state[node.key] = "pending"
+        #: Where is told what belongs to no step, as long as none was come to.
+        self.first = self.stage_of(self.structure.nodes[0].id) if self.state else _AFTER
         self.initial = FrozenDict(self.state)
         for event in events[1:]:
             _TOLD[type(event)](self, event)
@@ -172,7 +174,7 @@ class _Recorder:
     ) -> PlaybookRun:
         """Give the run, with what it wrote at its end."""
         if also:
-            self.come_to(self.stage or _AFTER)
+            self.come_to(self.stage or self.first)
             for key, value in also.items():
                 self.write(key, value)
         here = next(
@@ -237,7 +239,7 @@ class _Recorder:
         """Write a key of the state where it is not so already."""
         if self.state.get(key) != value:
             kept = freeze(value, key)
-            self.add("write", self.stage or _AFTER, key, kept)
+            self.add("write", self.stage or self.first, key, kept)
             self.state[key] = kept
 
     def turn(self, stage: StageRef, status: str) -> None:
@@ -353,7 +355,7 @@ class _Recorder:
             self.turn(stage, "stuck")
 
     def reset(self, event: Reset) -> None:
-        self.add("reset", self.stage or _AFTER)
+        self.add("reset", self.stage or self.first, None, FrozenDict())
         for node in self.structure.nodes:
             self.write(node.key, "pending")
         for kept in (self.matched, self.seen, self.began, self.seconds, self.begun_stages):

@@ -54,7 +54,6 @@ class Seen:
         """Whether anything was recorded of it."""
         return self.facts != StepFacts()
 
-
     @property
     def unmatched(self) -> list[str]:
         """The names of the probes and checks that nothing has met."""

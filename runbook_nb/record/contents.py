@@ -40,7 +40,9 @@ _LOOSE: Final = {
     "resume": "answers",
     "streamed": "streams",
     "stop": "reasons",
-    **dict.fromkeys(("deviation", "approved", "closed", "skipped", "given_up", "stuck"), "reasons"),
+    **dict.fromkeys(
+        ("reset", "deviation", "approved", "closed", "skipped", "given_up", "stuck"), "reasons"
+    ),
 }
 
 

@@ -124,13 +124,13 @@ WIDTHS: Final[dict[str, int]] = {
     "admitted": 1,  # a call that may be made: {call_id, arguments}
     "settled": 1,  # what came of it: {call_id, outcome, matched, error}
     "refused": 1,  # a call that may not be made: {type, why, arguments}
-    "deviation": 1,  # noted without refusing anything: {tool, why, names}; the key says of what kind
+    "deviation": 1,  # noted without refusing: {tool, why, names}; the key says of what kind
     "approved": 1,  # {who, note}
     "closed": 1,  # {who, note}; the key says by what: its calls, the cap, the host, a person
     "skipped": 1,  # {who, note}; the key likewise
     "given_up": 1,  # the step failed: {who, note}; the key likewise
     "stuck": 1,  # why nothing can close the step: {why}
-    "reset": 0,  # all steps are to be done again; what came before no longer counts
+    "reset": 1,  # all steps are to be done again, what came before no longer counts: {}
 }
 
 #: Type and depth of the row a code of each kind makes; a fan-out makes more than one.

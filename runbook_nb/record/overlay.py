@@ -312,6 +312,9 @@ def _outer(before: str) -> str:
     return "".join(f"{part}/" for part in outer)
 
 
+#: Kinds of code of which is counted what they tell.
+_SAID: Final = STEP_KINDS | {"reset", "stop", "streamed"}
+
 #: Kinds of code that are counted by their node and need no more.
 _COUNTED: Final[Mapping[str, str]] = {
     "error": "failed",
@@ -389,14 +392,9 @@ class _Counter:
                 judge(route, code.path, tracks, event.at)
             elif code.kind == "choice":
                 overlay.routes[key, code.key or ""] += times
-            elif code.kind in ("stop", "streamed"):
-                self.said(code.kind, key, tracks.column(event.at))
-            elif code.kind in STEP_KINDS:
-                for told in tracks.column(event.at):
-                    self.step(key, code, self.told(told), prefix)
-            elif code.kind == "reset":
-                overlay.begin_again()
-                last = Counter()
+            elif code.kind in _SAID:
+                again = self.said(code, key, tracks.column(event.at), prefix)
+                last = Counter() if again else last
             elif code.kind in _COUNTED:
                 getattr(overlay, _COUNTED[code.kind])[key] += times
                 if code.kind == "resume":  # the stage that goes on was reached before it paused
@@ -418,15 +416,24 @@ class _Counter:
             return value
         return {n: self.redactor.scrub(v) for n, v in value.items() if n != "arguments"}
 
-    def said(self, kind: str, key: str, met: Sequence[Any]) -> None:
-        """Count that a stage ended its chart, or what it streamed; once per track."""
-        if kind == "stop":
+    def said(self, code: Code, key: str, met: Sequence[Any], prefix: str) -> bool:
+        """Count that a stage ended its chart, what it streamed, what a step told; per track.
+
+        Gives whether all begins again, so that nothing led to what follows.
+        """
+        if code.kind == "reset":
+            self.overlay.begin_again()
+        elif code.kind in STEP_KINDS:
+            for told in met:
+                self.step(key, code, self.told(told), prefix)
+        elif code.kind == "stop":
             stops = self.overlay.stops.setdefault(key, [0, self.redactor.scrub(met[0])])
             stops[0] += len(met)
         else:
             sums = self.overlay.streams.setdefault(key, [0, 0])
             sums[0] += sum(told["tokens"] for told in met)
             sums[1] += sum(not told["complete"] for told in met)
+        return code.kind == "reset"
 
     def fan_outs(self, fans: Sequence[FanOut], key: str, prefix: str) -> Counter[str]:
         """Count what ran side by side; give the nodes from which the run went on."""

@@ -184,15 +184,15 @@ class StepFacts:
 
 
 _TAKEN: Final[Mapping[str, Callable[[StepFacts, str, Mapping[str, Any]], None]]] = {
-    "admitted": StepFacts._admitted,  # noqa: SLF001 - the table of the class above
-    "settled": StepFacts._settled,  # noqa: SLF001
-    "refused": StepFacts._refused,  # noqa: SLF001
-    "deviation": StepFacts._deviated,  # noqa: SLF001
-    "approved": StepFacts._approved,  # noqa: SLF001
-    "closed": StepFacts._closed,  # noqa: SLF001
-    "skipped": StepFacts._skipped,  # noqa: SLF001
-    "given_up": StepFacts._given_up,  # noqa: SLF001
-    "stuck": StepFacts._stuck,  # noqa: SLF001
+    "admitted": StepFacts._admitted,
+    "settled": StepFacts._settled,
+    "refused": StepFacts._refused,
+    "deviation": StepFacts._deviated,
+    "approved": StepFacts._approved,
+    "closed": StepFacts._closed,
+    "skipped": StepFacts._skipped,
+    "given_up": StepFacts._given_up,
+    "stuck": StepFacts._stuck,
 }
 
 #: Kinds of code that are taken into the facts of a step.

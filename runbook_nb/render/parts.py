@@ -110,9 +110,7 @@ def _piece(run: Run, *, space: bool, code: bool) -> Piece:
             text = f"{number(run.count)} {text}"
         return Piece("badge", text, space, role=run.role)
     if isinstance(run, Data):
-        piece = _data(run, space=space, code=code)
-        piece.role = run.sign or ""
-        return piece
+        return _data(run, space=space, code=code)
     if isinstance(run, Break):
         return Piece("break", run_text(run))
     if type(run) is int:
@@ -141,7 +139,7 @@ def _data(data: Data, *, space: bool, code: bool) -> Piece:
         kind = "prose"
     unit = "" if data.unit is None else run_text(data.unit)
     title = whole if whole != text else ""
-    return Piece(kind, text, space, title, unit, auto=not text.isascii())
+    return Piece(kind, text, space, title, unit, data.sign or "", not text.isascii())
 
 
 def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
@@ -268,9 +266,8 @@ def _is_badge(cell: Cell) -> bool:
 
 def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
     """Find the column whose cells name the rows: the first of words that are no outcomes."""
-    for n, column in enumerate(table.columns):
-        if column.names:
-            return n
+    if named := [n for n, column in enumerate(table.columns) if column.names]:
+        return named[0]
     for n, column in enumerate(table.columns):
         held = [row[n] for row in rows if n < len(row)]
         if column.align == "left" and not any(map(_is_badge, held)):
@@ -380,11 +377,11 @@ def _heading(group: Group, *, again: bool = False) -> Line:
 
 def _outcomes(table: Table, start: int, end: int) -> str:
     """Count the outcomes in rows that are folded away: ``11 declined, 29 protected``."""
-    numbered = bool(table.columns) and table.columns[0].head == ""
+    at = int(bool(table.columns) and table.columns[0].head == "")
     counts = Counter(
         run_text(Badge(word=run.word))
         for row in table.rows[start:end]
-        for run in runs_of(row[numbered] if len(row) > numbered else "")
+        for run in runs_of(row[at] if len(row) > at else "")
         if isinstance(run, Badge)
     )
     return ", ".join(f"{number(n)} {word}" for word, n in counts.items())

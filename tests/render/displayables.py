@@ -25,6 +25,8 @@ from runbook_nb.artifacts.base import ArtifactScope
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.playbooks.lint import PlaybookLint
+from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.record.claims import Claim
 from runbook_nb.record.commits import WholeLog
 from runbook_nb.record.kept import KeptRecords
@@ -244,6 +246,17 @@ def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
 
 
+def playbook(word: str) -> Any:
+    steps = [
+        PlaybookStep(id=f"{n} {word}", description=word, expected_tools=[word], hints=[word])
+        for n in range(2)
+    ]
+    odd = PlaybookStep(
+        id=word, description=word, uses=[word], expected_tools=[f"{word} 2"], max_tool_calls=0
+    )
+    return Playbook(id=word, name=word, steps=[*steps, odd])
+
+
 def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
     """Make a widget without a channel to a front end: the static views are what is looked at."""
 
@@ -272,6 +285,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
         (StepProgress("read", "completed"), StepProgress(word, "current", 3, 12, 1)),
     ),
     PutResult: lambda word: shelf(word).filed,
+    PlaybookLint: lambda word: playbook(word).lint([word], skills={}),
     Record: lambda word: shelf(word).record,
     Rejudged: again,
     Selection: lambda word: rb.select({"days": 30, "known": True, "policy": word}, rules(word)),
