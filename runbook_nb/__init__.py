@@ -121,7 +121,13 @@ if TYPE_CHECKING:
         EnforcementViolation as EnforcementViolation,
     )
     from runbook_nb.playbooks import (
+        JsonlJournal as JsonlJournal,
+    )
+    from runbook_nb.playbooks import (
         Playbook as Playbook,
+    )
+    from runbook_nb.playbooks import (
+        PlaybookJournal as PlaybookJournal,
     )
     from runbook_nb.playbooks import (
         PlaybookLoader as PlaybookLoader,
@@ -137,6 +143,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks import (
         RequiredProbe as RequiredProbe,
+    )
+    from runbook_nb.playbooks import (
+        SqliteJournal as SqliteJournal,
     )
     from runbook_nb.playbooks import (
         StepExecution as StepExecution,
@@ -467,6 +476,9 @@ _HOMES: dict[str, str] = {
     "PlaybookStep": "playbooks",
     "RequiredProbe": "playbooks",
     "PlaybookPlan": "playbooks",
+    "PlaybookJournal": "playbooks",
+    "JsonlJournal": "playbooks",
+    "SqliteJournal": "playbooks",
     "StepExecution": "playbooks",
     "StepStatus": "playbooks",
     "EnforcementPolicy": "playbooks",

@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever reads half of one.
+"""Writing files so that nobody ever reads half of one, and keeping one to oneself.
 
 Base layer.
 """
@@ -6,6 +6,7 @@ Base layer.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from runbook_nb._ids import content_id, random_id
@@ -43,3 +44,47 @@ def write_whole(path: str | os.PathLike[str], text: str) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return named
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk; Windows does so by itself."""
+    if sys.platform == "win32":
+        return
+    try:
+        file = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # with what was in it
+        return
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def take_file(file: int) -> bool:
+    """Take a file for oneself, if nobody has it. The system lets it go with the process."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def release_file(file: int) -> None:
+    """Let go of a file that was taken."""
+    # Said and not only closed: a child that was forked meanwhile has the file open too.
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(file, 0, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_UN)

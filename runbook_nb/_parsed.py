@@ -416,8 +416,14 @@ class _Json(_Builder):
         return self._value(where, depth + 1)
 
 
-def write_yaml(document: dict[str, Any]) -> str:
+def write_yaml(document: dict[str, Any], *, blocks: bool = False) -> str:
     """Write plain values as YAML that readers of YAML 1.1 and of YAML 1.2 take alike.
+
+    Parameters
+    ----------
+    document : dict
+    blocks : bool
+        Whether texts of several lines are written over several lines.
 
     Examples
     --------
@@ -437,6 +443,8 @@ def write_yaml(document: dict[str, Any]) -> str:
 
         def represent_str(self, data: str) -> Any:
             style = '"' if _BREAKS.search(data) else None
+            if blocks and "\n" in data and not _BREAKS.search(data.replace("\n", "")):
+                style = "|"
             return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
     Dumper.add_representer(str, Dumper.represent_str)

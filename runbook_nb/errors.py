@@ -186,6 +186,12 @@ class PlaybookLoadError(PlaybookError, LoadError):
         self.errors: list[str] = list(errors or ())
 
 
+class JournalError(PlaybookError):
+    """A journal cannot be written to, or what it holds cannot be trusted."""
+
+    code = "journal_error"
+
+
 class ToolRefused(RunbookError):
     """A tool call was refused before the tool's body ran; ``facts`` says on what ground."""
 

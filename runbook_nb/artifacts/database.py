@@ -44,6 +44,8 @@ class Form:
         What it is, in words.
     page : int
         Bytes that are read and written at once in a file that is made anew.
+    sure : bool
+        Whether a transaction is on the disk before it is said to have happened.
     """
 
     application: int
@@ -51,6 +53,7 @@ class Form:
     schema: tuple[str, ...]
     what: str
     page: int = 4096
+    sure: bool = False
 
 
 class Database:
@@ -122,7 +125,7 @@ def _connect(path: Path, form: Form) -> sqlite3.Connection:
     try:
         database.execute("PRAGMA trusted_schema = OFF")  # a file's own functions are never run
         _prepare(database, path, form)
-        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA synchronous = {'FULL' if form.sure else 'NORMAL'}")
         database.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
         database.execute(f"PRAGMA cache_size = {-CACHE}")
     except BaseException:

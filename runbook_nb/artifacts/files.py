@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from runbook_nb._files import release_file, sync_folder, take_file
 from runbook_nb.artifacts import durable
 from runbook_nb.artifacts.base import DEFAULT_MAX_BYTES, DEFAULT_MAX_COUNT
 from runbook_nb.artifacts.durable import not_a_store, path_of, unavailable
@@ -140,7 +140,7 @@ class _LocalFiles:
                 with suppress(OSError):
                     if _read(target.with_name(other), len(data) + 1) == data:
                         os.link(target.with_name(other), target)
-                        _sync(target.parent)
+                        sync_folder(target.parent)
                         return
         self.write(path, data)
 
@@ -160,7 +160,7 @@ class _LocalFiles:
         with self._told(), suppress(FileNotFoundError, NotADirectoryError):
             target = self.root / path
             target.unlink()
-            _sync(target.parent)
+            sync_folder(target.parent)
 
     def names(self, folder: str) -> list[str]:
         with self._told():
@@ -184,7 +184,7 @@ class _LocalFiles:
                 yield
             finally:
                 self._draft = None
-                _release(file)
+                release_file(file)
         finally:
             os.close(file)
 
@@ -239,7 +239,7 @@ class _LocalFiles:
             try:
                 done = place(target)
                 if sure:
-                    _sync(target.parent)
+                    sync_folder(target.parent)
                 return done
             except FileNotFoundError:
                 self._folder(target.parent)
@@ -253,7 +253,7 @@ class _LocalFiles:
             self._folder(folder.parent)
         with suppress(FileExistsError):
             folder.mkdir()
-            _sync(folder.parent)
+            sync_folder(folder.parent)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -287,56 +287,13 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk; Windows does so by itself."""
-    if sys.platform == "win32":
-        return
-    try:
-        file = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:  # with what was in it
-        return
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
 def _hold(file: int, files: _LocalFiles) -> None:
     from time import monotonic, sleep
 
     wait, most = _LOOKS
     until = monotonic() + durable.BUSY_SECONDS
-    while not _taken(file):
+    while not take_file(file):
         if monotonic() > until:
             raise unavailable(files.name, files.where, "another process holds it", busy=True)
         sleep(wait)
         wait = min(2 * wait, most)
-
-
-def _taken(file: int) -> bool:
-    """Take a file for oneself, if nobody has it. The system lets it go with the process."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-def _release(file: int) -> None:
-    # Said and not only closed: a child that was forked meanwhile has the file open too.
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(file, 0, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_UN)

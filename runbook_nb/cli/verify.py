@@ -27,7 +27,10 @@ _CLAIMED: Final = 160
 
 def verify(  # noqa: PLR0917 - options of a command
     files: Annotated[
-        list[Path], typer.Argument(help="Notebooks (.ipynb), pages (.html), envelopes (.json).")
+        list[Path],
+        typer.Argument(
+            help="Notebooks (.ipynb), pages (.html), envelopes (.json), journals (.jsonl, .sqlite)."
+        ),
     ],
     rules: Annotated[
         list[Path] | None,
@@ -37,29 +40,37 @@ def verify(  # noqa: PLR0917 - options of a command
         Path | None,
         typer.Option(metavar="FILE", help="A recording of the run you have from elsewhere."),
     ] = None,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[KEY=]DIGEST",
+            help="The head of a journal, noted elsewhere; with its key where it keeps several.",
+        ),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="List the confirmed claims, too, not only their number.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> int:
-    """Check every claim of the answers in files. Nothing in a file is run.
+    """Check every claim of the answers and journals in files. Nothing in a file is run.
 
     What can be worked out anew from what a file carries is: counters, table, ledger, verdicts,
-    meanings, digests, and what is shown of them. Exit status: 0 nothing is contradicted; 1 a claim
-    is contradicted; 3 a file cannot be read; 4 a file carries no answer. Of several, 1 comes
-    before 3, and 3 before 4.
+    meanings, digests, and what is shown of them; of a journal, each decision of its plans. Exit
+    status: 0 nothing is contradicted; 1 a claim is contradicted; 3 a file cannot be read; 4 a file
+    carries no answer. Of several, 1 comes before 3, and 3 before 4.
     """
     from runbook_nb.rules import RuleSet
     from runbook_nb.share.verify import verify_file
 
     given = [RuleSet.load(path) for path in rules or ()]
+    heads = _heads(head or ())
     told: list[dict[str, Any]] = []
     checked: list[Verification] = []
     statuses = set()
     for file in files:
         try:
-            found = verify_file(file, rules=given, recording=recording)
+            found = verify_file(file, rules=given, recording=recording, head=heads)
         except LoadError as error:
             if debug:
                 raise
@@ -81,6 +92,14 @@ def verify(  # noqa: PLR0917 - options of a command
     return next(
         (one for one in (CONTRADICTED, NO_ANSWER, NOT_CARRIED) if one in statuses), ANSWERED
     )
+
+
+def _heads(given: Sequence[str]) -> str | dict[str, str] | None:
+    """Read the heads that were noted: one of a journal, or several with their keys."""
+    pairs = [one.rpartition("=") for one in given]
+    if len(pairs) == 1 and not pairs[0][1]:
+        return pairs[0][2]
+    return {key: digest for key, _, digest in pairs} or None
 
 
 def _status(found: Sequence[Verification]) -> int:

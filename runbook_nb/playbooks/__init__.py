@@ -9,8 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runbook_nb.errors import JournalError as JournalError
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
+    from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
+    from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
     from runbook_nb.playbooks.lint import LintFinding as LintFinding
     from runbook_nb.playbooks.lint import PlaybookLint as PlaybookLint
     from runbook_nb.playbooks.loader import PlaybookLoader as PlaybookLoader
@@ -57,6 +61,10 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "PlaybookJournal": "playbooks.journal",
+    "JsonlJournal": "playbooks.journal_jsonl",
+    "SqliteJournal": "playbooks.journal_sqlite",
+    "JournalError": "errors",
     "Skill": "playbooks.skills",
     "PlaybookLint": "playbooks.lint",
     "LintFinding": "playbooks.lint",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import did_you_mean, listed
@@ -250,6 +251,16 @@ def value_findings(
         if time is not None and not (0 < time < math.inf):
             said, fix = f"is {time}", "give seconds above 0, or leave it out"
             found.add("bad_limit", f"{place}.timeout_seconds", said, fix)
+        _check_findings(read.checks, place, found)
+
+
+def _check_findings(checks: list[dict[str, Any]], place: str, found: Findings) -> None:
+    if checks:
+        from runbook_nb.playbooks.vocabulary import problems_in
+
+        # What `validation` holds is anybody's: only who is to evaluate it can say what is wrong.
+        for one in problems_in(SimpleNamespace(checks=checks, validation={}), place):
+            found.add("bad_check", one.where or place, one.message, one.fix)
 
 
 def _at_least_one(limit: int | None, where: str, found: Findings) -> None:

@@ -125,7 +125,7 @@ def write_text(playbook: Playbook) -> str:
     - soc
     steps: []
     """
-    return write_yaml(document_of(playbook))
+    return write_yaml(document_of(playbook), blocks=True)
 
 
 def write_playbook(playbook: Playbook, path: str | os.PathLike[str]) -> Path:

@@ -98,18 +98,21 @@ def place_text(place: Place) -> str:
 
 
 def place_words(place: Place) -> str:
-    """Name a place as people look for it: an output and a cell by their numbers, from 1.
+    """Name a place as people look for it: an output, a cell and a line by their numbers, from 1.
 
     Examples
     --------
     >>> place_words(("cells", 1, "outputs", 0, "data", "text/html")), place_words(("cells", 0))
     ('output 1 of cell 2', 'cell 1')
-    >>> place_words(("result", "rows_total"))
-    'result.rows_total'
+    >>> place_words(("result", "rows_total")), place_words(("lines", 3, "event", "tool"))
+    ('result.rows_total', 'event.tool of line 4')
     """
     if place[:1] == ("cells",) and len(place) > 1 and isinstance(place[1], int):
         cell = f"cell {place[1] + 1}"
         return f"output {place[3] + 1} of {cell}" if place[2:3] == ("outputs",) else cell
+    if place[:1] == ("lines",) and len(place) > 1 and isinstance(place[1], int):
+        line = f"line {place[1] + 1}"
+        return f"{place_text(place[2:])} of {line}" if len(place) > 2 else line
     return "the page" if place[:1] == ("page",) else place_text(place)
 
 

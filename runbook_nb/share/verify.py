@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import LoadError
+from runbook_nb.playbooks.journal_files import is_journal_name, verify_journals
 from runbook_nb.record.claims import Claims, Place
 from runbook_nb.record.verification import Verification
 from runbook_nb.render.html import render_html
@@ -48,25 +49,35 @@ MOST_EXPLAINED: Final = 1_000
 
 
 def verify_file(
-    path: str | os.PathLike[str], *, artifacts: Any = None, rules: Any = (), recording: Any = None
+    path: str | os.PathLike[str],
+    *,
+    artifacts: Any = None,
+    rules: Any = (),
+    recording: Any = None,
+    head: str | Mapping[str, str] | None = None,
 ) -> tuple[Verification, ...]:
     """Check the answers a notebook, a page or a JSON file carries, and what it shows of them.
+
+    A journal of a playbook is checked too: that nothing in it was changed, and each decision
+    judged again.
 
     Parameters
     ----------
     path : path
-        ``….ipynb``, ``….html`` or ``….json``.
+        ``….ipynb``, ``….html`` or ``….json``; a journal ``….jsonl`` or ``….sqlite``.
     artifacts : BoundArtifacts or Toolbox, optional
         Where tickets are redeemed; what the file carries beside them is used as well.
     rules : RuleSet, mapping, or several, optional
         Rule sets from elsewhere, for the digest of those that judged.
     recording : path, mapping or Recording, optional
         A recording of the run from elsewhere.
+    head : str or mapping, optional
+        The digest of a journal's last line, noted elsewhere; by key where it keeps several plans.
 
     Returns
     -------
     tuple of Verification
-        One per answer, in the order of the file; none where the file carries no answer.
+        One per answer or plan, in the order of the file; none where the file carries none.
 
     Raises
     ------
@@ -88,6 +99,8 @@ def verify_file(
     (True, ['output[2].text/html.Verdicts', 'output[2].walk'])
     """
     path = Path(path)
+    if is_journal_name(path):
+        return verify_journals(path, head=head)
     found = [one for one in found_in(path) if _is_answer(one)]
     more = {"artifacts": artifacts, "rules": rules, "recording": recording}
     answers = [list(forms) for _, forms in groupby(found, key=lambda one: (one.output, one.place))]

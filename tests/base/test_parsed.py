@@ -117,9 +117,25 @@ PLAIN = st.recursive(
 )
 
 
+BROKEN = st.text(st.sampled_from(list("ab \t#:-|>'\"\n\r\x85\u2028\ufeff")), max_size=12)
+
+
+@given(st.lists(BROKEN, max_size=3))
+def test_texts_of_several_lines_read_back_the_same(texts):
+    for blocks in (False, True):
+        written = write_yaml({"texts": texts, "last": "\n".join(texts)}, blocks=blocks)
+        assert read(written, "yaml", BOUNDS).value["texts"] == texts
+
+
+def test_lines_stand_below_each_other_where_that_is_asked_for():
+    assert write_yaml({"a": "one\n\ntwo"}, blocks=True) == "a: |-\n  one\n\n  two\n"
+    assert write_yaml({"a": "one\n\ntwo"}) == 'a: "one\\n\\ntwo"\n'
+
+
 @given(PLAIN)
 def test_what_is_written_reads_back_the_same(value):
     document = {"value": value}
     wide = Bounds(characters=100_000, depth=40, repeats=5, what="document")
     assert read(write_yaml(document), "yaml", wide).value == document
+    assert read(write_yaml(document, blocks=True), "yaml", wide).value == document
     assert read(json.dumps(document), "json", wide).value == document

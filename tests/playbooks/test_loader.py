@@ -273,6 +273,16 @@ def test_fields_that_hold_what_they_cannot_are_told(more, code, key):
     load_playbook(document(step(min_tool_calls=2, max_tool_calls=2, timeout_seconds=1.5)))
 
 
+def test_checks_that_cannot_be_read_are_told_with_their_place():
+    check = {"name": "auth", "path": "index", "op": "eq", "value": "auth"}
+    load_playbook(document(step(checks=[check])))
+    text = json.dumps(document(step(checks=[check, {**check, "op": "eqq"}])), indent=1)
+    (problem,) = refused(text).problems
+    assert (problem.code, problem.where) == ("bad_check", "steps[0].checks[1].op")
+    assert "eqq" in text.splitlines()[problem.line - 1]
+    assert "'eq'" in problem.fix
+
+
 def test_a_budget_below_one_is_refused():
     assert problems(document(max_iterations=0)) == [("bad_limit", "max_iterations")]
 

@@ -24,6 +24,10 @@ VALUE = st.recursive(
 )
 MAPPING = st.dictionaries(TEXT, VALUE, max_size=2)
 OWN = st.dictionaries(TEXT.map("x-{}".format), VALUE, max_size=2)
+CHECK = st.fixed_dictionaries(
+    {"name": st.sampled_from(["auth", "day"]), "path": st.just("index"), "value": TEXT},
+    optional={"tool": st.just("query_siem"), "x-note": VALUE},
+).map(lambda check: {**check, "op": "eq"})
 NAMES = st.lists(TEXT, max_size=2)
 
 
@@ -45,7 +49,7 @@ def steps(draw, own_id):
         max_tool_calls=cap,
         timeout_seconds=draw(st.none() | st.floats(0.001, 1e9)),
         metadata=draw(MAPPING),
-        checks=draw(st.lists(MAPPING, max_size=1)),
+        checks=draw(st.lists(CHECK, max_size=2, unique_by=lambda check: check["name"])),
         kind=draw(st.sampled_from([None, "manual", "approval"])),
         requires=draw(NAMES),
         **draw(OWN),

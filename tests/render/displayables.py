@@ -25,6 +25,7 @@ from runbook_nb.artifacts.base import ArtifactScope
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.playbooks.events import Begun
 from runbook_nb.playbooks.lint import PlaybookLint
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.record.claims import Claim
@@ -229,6 +230,19 @@ def kept_runs(word: str) -> Any:
     return runs
 
 
+def journal(word: str, one: Any) -> Any:
+    book, at = rb.Playbook(id=word, name=word, version=word), datetime(2026, 11, 29, tzinfo=UTC)
+    policy = {"profile": word}
+    one.append([Begun(seq=1, at=at, playbook=book, digest=word, policy=policy, skills={})])
+    return one
+
+
+def journal_place() -> Path:
+    folder = Path(_FOLDER.name, f"{next(_NUMBERS)}.journals")
+    folder.mkdir()
+    return folder / "journal"
+
+
 def store_report(word: str) -> Any:
     outcomes = ("held", "broken", "unchecked")
     claims = [StoreClaim(one, f"law {word}", one, word, word, "") for one in outcomes]
@@ -319,6 +333,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     rb.SqliteArtifacts: sqlite,
     SharedNotebook: shared,
     StoreReport: store_report,
+    rb.JsonlJournal: lambda word: journal(word, rb.JsonlJournal(journal_place())),
+    rb.SqliteJournal: lambda word: journal(word, rb.SqliteJournal(journal_place(), word)),
     rb.Runs: kept_runs,
     RunHistory: lambda word: kept_runs(word).history(),
     RunEntry: lambda word: kept_runs(word).entry(1),
