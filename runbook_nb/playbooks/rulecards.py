@@ -41,7 +41,7 @@ def policy_card(policy: EnforcementPolicy) -> Card:
     )
     changes = counted(len(changed), "rule") + " changed" if changed else "as the profile has it"
     return Card(
-        kind="EnforcementPolicy",
+        kind="Policy",
         full_kind="Enforcement policy",
         name=policy.profile,
         headline=changes,

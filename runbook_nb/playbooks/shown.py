@@ -6,7 +6,7 @@ is there, it is asked for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from runbook_nb.widgets.explorer import Explorer
 
 
-class Followed(Renderable):
+class Followed(Renderable, ABC):
     """Gives whoever has the events of a plan its record and every view of that."""
 
-    events: Sequence[Event]
+    @property
+    @abstractmethod
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order."""
+
     #: What must not be seen in any view; None hides nothing.
     redact: Any = None
 
@@ -34,11 +38,11 @@ class Followed(Renderable):
         """The record so far, as charts leave one: rows, state, commits, recording."""
         from runbook_nb.playbooks.run import run_of
 
+        events = self.events
         known = self.__dict__.get("_run")
-        if known is not None and known[0] == len(self.events):
+        if known is not None and known[0] == len(events):
             made: PlaybookRun = known[1]
             return made
-        events = tuple(self.events)
         run = run_of(events, redact=self.redact)
         self.__dict__["_run"] = (len(events), run)
         return run
