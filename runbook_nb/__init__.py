@@ -127,6 +127,9 @@ if TYPE_CHECKING:
         Playbook as Playbook,
     )
     from runbook_nb.playbooks import (
+        PlaybookEnforcer as PlaybookEnforcer,
+    )
+    from runbook_nb.playbooks import (
         PlaybookJournal as PlaybookJournal,
     )
     from runbook_nb.playbooks import (
@@ -145,6 +148,9 @@ if TYPE_CHECKING:
         RequiredProbe as RequiredProbe,
     )
     from runbook_nb.playbooks import (
+        Skill as Skill,
+    )
+    from runbook_nb.playbooks import (
         SqliteJournal as SqliteJournal,
     )
     from runbook_nb.playbooks import (
@@ -152,6 +158,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks import (
         StepStatus as StepStatus,
+    )
+    from runbook_nb.playbooks import (
+        from_cacao as from_cacao,
     )
     from runbook_nb.playbooks import (
         load_playbook as load_playbook,
@@ -475,12 +484,14 @@ _HOMES: dict[str, str] = {
     "Playbook": "playbooks",
     "PlaybookStep": "playbooks",
     "RequiredProbe": "playbooks",
+    "Skill": "playbooks",
     "PlaybookPlan": "playbooks",
     "PlaybookJournal": "playbooks",
     "JsonlJournal": "playbooks",
     "SqliteJournal": "playbooks",
     "StepExecution": "playbooks",
     "StepStatus": "playbooks",
+    "PlaybookEnforcer": "playbooks",
     "EnforcementPolicy": "playbooks",
     "EnforcementResult": "playbooks",
     "EnforcementViolation": "playbooks",
@@ -488,6 +499,7 @@ _HOMES: dict[str, str] = {
     "PlaybookLoadError": "playbooks",
     "load_playbook": "playbooks",
     "write_playbook": "playbooks",
+    "from_cacao": "playbooks",
     "RunForm": "widgets.form",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",

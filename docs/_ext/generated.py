@@ -94,6 +94,12 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Side",
         "runbook_nb.runbook.sides.Standing",
     ],
+    "playbooks": [
+        "runbook_nb.playbooks.lint.PlaybookLint",
+        "runbook_nb.playbooks.lint.LintFinding",
+        "runbook_nb.playbooks.cacao_losses.CacaoLosses",
+        "runbook_nb.playbooks.cacao_losses.CacaoLoss",
+    ],
     "widgets": ["runbook_nb.widgets.explorer.Explorer"],
     "share": [
         "runbook_nb.share.shared.SharedNotebook",

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from runbook_nb.errors import JournalError as JournalError
     from runbook_nb.errors import PlaybookError as PlaybookError
     from runbook_nb.errors import PlaybookLoadError as PlaybookLoadError
+    from runbook_nb.playbooks.admission import Admission as Admission
+    from runbook_nb.playbooks.admission import Settlement as Settlement
+    from runbook_nb.playbooks.cacao_import import from_cacao as from_cacao
+    from runbook_nb.playbooks.cacao_losses import CacaoLoss as CacaoLoss
+    from runbook_nb.playbooks.cacao_losses import CacaoLosses as CacaoLosses
+    from runbook_nb.playbooks.enforcer import PlaybookEnforcer as PlaybookEnforcer
     from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
     from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
     from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
     from runbook_nb.playbooks.skills import Skill as Skill
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
@@ -61,6 +68,10 @@ _HOMES = {
     "EnforcementResult": "playbooks.model",
     "EnforcementViolation": "playbooks.model",
     "EnforcementPolicy": "playbooks.policy",
+    "PlaybookEnforcer": "playbooks.enforcer",
+    "PlaybookReport": "playbooks.report",
+    "Admission": "playbooks.admission",
+    "Settlement": "playbooks.admission",
     "PlaybookJournal": "playbooks.journal",
     "JsonlJournal": "playbooks.journal_jsonl",
     "SqliteJournal": "playbooks.journal_sqlite",
@@ -73,6 +84,9 @@ _HOMES = {
     "write_playbook": "playbooks.writing",
     "FileProblem": "playbooks.problems",
     "PlaybookWarning": "playbooks.problems",
+    "from_cacao": "playbooks.cacao_import",
+    "CacaoLoss": "playbooks.cacao_losses",
+    "CacaoLosses": "playbooks.cacao_losses",
     "PlaybookError": "errors",
     "PlaybookLoadError": "errors",
 }

@@ -103,14 +103,35 @@ def replay(events: Iterable[Event]) -> PlanState:
 
 
 def _begin(event: Any) -> PlanState:
-    return PlanState(
-        PlaybookPlan(playbook=event.playbook, started_at=event.at),
+    plan = event.plan
+    if plan is None:
+        plan = PlaybookPlan(playbook=event.playbook, started_at=event.at)
+    state = PlanState(
+        plan,
         EnforcementPolicy.of(event.policy),
         key=event.key,
         block=event.block,
         record=event.record,
         skills=event.skills,
     )
+    _take_over(state)
+    return state
+
+
+def _take_over(state: PlanState) -> None:
+    """Make the facts of steps of the records of a plan that was handed over.
+
+    Records name tools and say nothing of what came of them, so none of those calls is known to
+    have succeeded but those of a step that is completed.
+    """
+    plan = state.plan
+    state.closed.update(range(min(plan.current_step_index, len(plan.playbook.steps))))
+    for step_id, record in plan.step_executions.items():
+        facts = state.facts_of(step_id)
+        facts.attempted.update(record.tool_calls)
+        facts.counted = record.tool_call_count
+        if record.status is StepStatus.COMPLETED:
+            facts.succeeded.update(record.tool_calls)
 
 
 def _record(state: PlanState, step_id: str) -> StepExecution:
@@ -139,6 +160,7 @@ def _admit(state: PlanState, event: Any) -> None:
         step_id,
         started=event.at,
         admitted_under=event.step_id,
+        index=event.index,
         arguments=event.arguments,
         parent=event.parent,
         batch=event.batch,
@@ -146,6 +168,7 @@ def _admit(state: PlanState, event: Any) -> None:
         judged=event.judged,
         early_for=event.early_for,
         seq=event.seq,
+        exact=event.exact,
     )
     if step_id is None:
         return
@@ -168,6 +191,7 @@ def _refuse(state: PlanState, event: Any) -> None:
         batch=event.batch,
         violation=event.violation,
         seq=event.seq,
+        exact=event.exact,
     )
     if event.step_id is not None:
         state.facts_of(event.step_id).refused[event.violation] += 1
@@ -191,6 +215,8 @@ def _note_only(state: PlanState, event: Any) -> None:
     call = state.calls.get(event.call_id)
     if call is not None:
         call.violation = event.violation
+    if event.step_id is not None:
+        state.facts_of(event.step_id).violations.append(event.violation)
     if event.noted:
         made_with = None if call is None else args_digest(call.arguments)
         _note(state, event, event.tool, made_with)
@@ -216,27 +242,30 @@ def _settle(state: PlanState, event: Any) -> None:
     call.step_id = event.step_id
     if event.arguments is not None:
         call.arguments = event.arguments
+    call.exact = call.exact and event.exact
+    state.left.discard(event.call_id)
     if event.filed:
         _file(state, event, call)
 
 
 def _file(state: PlanState, event: Any, call: Call) -> None:
-    state.plan.total_tool_calls += 1
+    plan = state.plan
+    plan.total_tool_calls += not event.again
     if event.step_id is None:
         return
     record = _started(state, event.step_id, event.at)
-    record.tool_calls.append(call.tool)
-    record.tool_call_count += 1
-    record.matched_probes.extend(event.matched)
     facts = state.facts_of(event.step_id)
-    facts.calls.append(call.call_id)
-    facts.attempted[call.tool] += 1
+    if not event.again:
+        record.tool_calls.append(call.tool)
+        record.tool_call_count += 1
+        facts.calls.append(call.call_id)
+        facts.attempted[call.tool] += 1
+        if facts.first_result_at is None:
+            facts.first_result_at = event.at
+    if event.matched:
+        record.matched_probes.extend(event.matched)
     facts.counted += event.counted
-    if facts.first_result_at is None:
-        facts.first_result_at = event.at
-    for name in event.checks:
-        if name not in facts.checks:
-            facts.checks.append(name)
+    facts.checks.extend(name for name in event.checks if name not in facts.checks)
     if call.succeeded:
         facts.succeeded[call.tool] += 1
         if call.early_for is not None:
@@ -259,7 +288,6 @@ def _close(state: PlanState, event: Any) -> None:
     facts.closed_by = event.by
     facts.who = event.who
     facts.note = event.note
-    facts.violations.extend(event.violations)
     _move(state, event)
 
 
@@ -276,7 +304,7 @@ def _skip(state: PlanState, event: Any) -> None:
 
 
 def _fail(state: PlanState, event: Any) -> None:
-    record = _record(state, event.step_id)
+    record = _started(state, event.step_id, event.at)
     record.status = StepStatus.FAILED
     record.completed_at = event.at
     record.error = event.error
@@ -316,12 +344,7 @@ def _reset(state: PlanState, event: Any) -> None:
 
 
 def _resume(state: PlanState, event: Any) -> None:
-    for call_id in event.cancelled:
-        call = state.calls[call_id]
-        if call.step_id is not None:
-            state.facts_of(call.step_id).running.pop(call_id, None)
-        call.outcome = "cancelled"
-        call.ended = event.at
+    state.left.update(call_id for call_id in event.open if call_id in state.calls)
 
 
 def _finish(state: PlanState, event: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from runbook_nb._ids import digest
 from runbook_nb._json import canonical, to_wire
 from runbook_nb._value import frozen
-from runbook_nb.playbooks.model import Playbook
+from runbook_nb.playbooks.model import Playbook, PlaybookPlan
 
 
 def args_digest(arguments: Any) -> str | None:
@@ -46,7 +46,9 @@ class Event:
         told: dict[str, Any] = {"seq": self.seq, "at": self.at.isoformat(), "kind": self.kind}
         for name in FIELDS[self.kind]:
             value = getattr(self, name)
-            told[name] = to_wire(value.model_dump() if isinstance(value, Playbook) else value)
+            told[name] = to_wire(
+                value.model_dump() if isinstance(value, Playbook | PlaybookPlan) else value
+            )
         if "arguments" in told:
             told["args_digest"] = args_digest(told["arguments"])
         return told
@@ -71,6 +73,8 @@ class Begun(Event):
         Whether violations block calls, and whether they are noted.
     key : str or None
         The run.
+    plan : PlaybookPlan or None
+        How far it had come already, where it was handed over and not made.
     """
 
     kind: ClassVar[str] = "begun"
@@ -82,6 +86,7 @@ class Begun(Event):
     block: bool = True
     record: bool = True
     key: str | None = None
+    plan: PlaybookPlan | None = None
 
 
 @frozen
@@ -94,6 +99,8 @@ class Admitted(Event):
         The call, and what was called.
     step_id : str or None
         The step it was judged under.
+    index : int or None
+        Its place in the playbook.
     arguments : object
         What it was called with, redacted.
     parent, batch : str or None
@@ -104,6 +111,8 @@ class Admitted(Event):
         False for a call that was recorded without having been asked for.
     early_for : str or None
         The later step whose tool this is.
+    exact : bool
+        Whether the arguments are kept as they were given: nothing hidden, all of it plain data.
     """
 
     kind: ClassVar[str] = "admitted"
@@ -111,12 +120,14 @@ class Admitted(Event):
     call_id: str
     tool: str
     step_id: str | None = None
+    index: int | None = None
     arguments: Any = None
     parent: str | None = None
     batch: str | None = None
     housekeeping: bool = False
     judged: bool = True
     early_for: str | None = None
+    exact: bool = True
 
     @property
     def args_digest(self) -> str | None:
@@ -148,6 +159,8 @@ class Refused(Event):
         What the violation says of itself.
     noted : bool
         Whether it stands among the violations.
+    exact : bool
+        Whether the arguments are kept as they were given: nothing hidden, all of it plain data.
     """
 
     kind: ClassVar[str] = "refused"
@@ -163,6 +176,7 @@ class Refused(Event):
     hints: tuple[str, ...] = ()
     blocked: bool = True
     noted: bool = True
+    exact: bool = True
 
     @property
     def args_digest(self) -> str | None:
@@ -184,6 +198,8 @@ class Settled(Event):
         The step it is filed under.
     filed : bool
         Whether it stands among the calls of that step's record.
+    again : bool
+        Whether it was told to have failed before, and stands there already.
     counted : bool
         Whether it counts towards that step's floor and cap.
     matched : tuple of str
@@ -196,6 +212,8 @@ class Settled(Event):
         What it gave, redacted, where a check reads it.
     arguments : object
         What it was really called with, where that is not what it was admitted with.
+    exact : bool
+        Whether result and arguments are kept as they were given: nothing hidden, all plain data.
     """
 
     kind: ClassVar[str] = "settled"
@@ -204,12 +222,14 @@ class Settled(Event):
     outcome: str = "ok"
     step_id: str | None = None
     filed: bool = True
+    again: bool = False
     counted: bool = True
     matched: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     error: str | None = None
     result: Any = None
     arguments: Any = None
+    exact: bool = True
 
 
 @frozen
@@ -408,14 +428,18 @@ class Resumed(Event):
     ----------
     after : int
         The sequence number of the last event that was kept.
-    cancelled : tuple of str
-        Calls that were running when it was left; what came of them is not known.
+    open : tuple of str
+        Calls that were running when it was left. They are open until somebody tells what came of
+        them.
+    torn : str
+        What was broken off at the end of the journal, in words.
     """
 
     kind: ClassVar[str] = "resumed"
 
     after: int
-    cancelled: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    torn: str = ""
 
 
 @frozen

@@ -34,7 +34,7 @@ from runbook_nb.playbooks.eventkinds import (
     ViolationNoted,
     args_digest,
 )
-from runbook_nb.playbooks.model import Playbook
+from runbook_nb.playbooks.model import Playbook, PlaybookPlan
 
 __all__ = [
     "KINDS",
@@ -105,8 +105,10 @@ def from_dict(told: Mapping[str, Any]) -> Event:
         values["at"] = datetime.fromisoformat(values["at"])
         for name in _TUPLES[kind] & values.keys():
             values[name] = tuple(values[name])
-        if "playbook" in values:
+        if kind == "begun":
             values["playbook"] = Playbook.model_validate(values["playbook"])
+            if values.get("plan") is not None:
+                values["plan"] = PlaybookPlan.model_validate(values["plan"])
     except (TypeError, ValueError) as error:
         raise PlaybookError(
             f"an event {kind!r} cannot be read: {error}",

@@ -214,6 +214,37 @@ class Playbook(Renderable, _Extensible):
 
         return write_text(self)
 
+    def to_cacao(
+        self,
+        *,
+        created_by: str | None = None,
+        created: datetime | str | None = None,
+        modified: datetime | str | None = None,
+        notebooks: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Give it as a CACAO document (v2.0); `from_cacao` reads it back as it was.
+
+        Parameters
+        ----------
+        created_by : str, optional
+            The STIX identity of whoever publishes it; without it a marked placeholder.
+        created, modified : datetime or str, optional
+            When; now unless told, and as ``created``.
+        notebooks : mapping, optional
+            By the id of a step, the notebook that does it, which is carried whole.
+
+        Examples
+        --------
+        >>> book = Playbook(id="ir", name="Incident response")
+        >>> book.to_cacao(created="2026-11-29T00:00:00.000Z")["spec_version"]
+        'cacao-2.0'
+        """
+        from runbook_nb.playbooks.cacao_export import to_cacao
+
+        return to_cacao(
+            self, created_by=created_by, created=created, modified=modified, notebooks=notebooks
+        )
+
     def get_step(self, step_id: str) -> PlaybookStep | None:
         """Give the first step of that id, or None."""
         return next((step for step in self.steps if step.id == step_id), None)

@@ -32,7 +32,9 @@ class Call:
     started, ended : datetime or None
         When it was admitted (or refused) and when it was settled.
     admitted_under : str or None
-        The step that was current when it was judged.
+        The step that it was judged under.
+    index : int or None
+        The place of that step in the playbook.
     arguments, result : object
         What it was called with and, where a check reads it, what it gave; redacted.
     error : str or None
@@ -55,6 +57,8 @@ class Call:
         The later step whose tool it called before its time.
     seq : int
         The event that admitted or refused it.
+    exact : bool
+        Whether its arguments are kept as they were given.
 
     Examples
     --------
@@ -69,6 +73,7 @@ class Call:
     started: datetime | None = None
     ended: datetime | None = None
     admitted_under: str | None = None
+    index: int | None = None
     arguments: Any = None
     result: Any = None
     error: str | None = None
@@ -82,6 +87,7 @@ class Call:
     checks: tuple[str, ...] = ()
     early_for: str | None = None
     seq: int = 0
+    exact: bool = True
 
     @property
     def succeeded(self) -> bool:
@@ -116,7 +122,7 @@ class StepFacts:
     approvals : list of (str, str, datetime)
         Who approved it, with which note, when.
     violations : list of str
-        The types of what was noted when it closed.
+        The types of what went against it without refusing a call, in order.
     checks : list of str
         The checks met so far, in the order in which they first were.
     timed_out_at : datetime or None
@@ -201,6 +207,8 @@ class PlanState:
         The violations.
     closed : set of int
         The places of steps that were closed or skipped.
+    left : set of str
+        Calls that were running when the plan was left, and of which nobody has told since.
     seq : int
         The sequence number of the last event.
     verdict : str or None
@@ -223,6 +231,7 @@ class PlanState:
     calls: dict[str, Call] = field(default_factory=dict)
     noted: list[Noted] = field(default_factory=list)
     closed: set[int] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
     seq: int = 0
     verdict: str | None = None
 

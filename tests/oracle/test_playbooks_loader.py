@@ -10,9 +10,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from playbook_sequence import Replay
 from playbook_values import decode, folder
 
 from runbook_nb.errors import PlaybookLoadError
+from runbook_nb.playbooks import PlaybookEnforcer, PlaybookPlan
 from runbook_nb.playbooks.loader import PlaybookLoader, load_playbook
 from runbook_nb.playbooks.problems import PlaybookWarning
 
@@ -360,3 +362,75 @@ def test_read_strictly_everything_loads_or_is_told(case, outcome, tmp_path, monk
     found = Loaded(case, "safe", tmp_path, monkeypatch)
     told = Strict(copy.deepcopy(case), found).judge()
     outcome({"family": "playbooks loader safe", **case}, told)
+
+
+# --- what survives being written ---------------------------------------------------------------
+
+
+class Written:
+    """A replayed sequence, and what is left of it when it was written as JSON and read back."""
+
+    def __init__(self, case, profile):
+        self.replay = Replay(case, profile)
+        self.enforcer, self.plan = self.replay.enforcer, self.replay.enforcer.plan
+        self.dumped = json.loads(self.plan.model_dump_json())
+        self.again = PlaybookPlan.model_validate(self.dumped)
+        self.book = load_playbook(self.dumped["playbook"], profile=profile)
+
+    def keys(self):
+        """Give the keys of what was dumped, in the words of the recording."""
+        found = {"plan_keys": self.dumped, "playbook_keys": self.dumped["playbook"]}
+        found["step_keys"] = self.dumped["playbook"]["steps"][0]
+        found["record_keys"] = next(iter(self.dumped["step_executions"].values()), {})
+        violations = self.enforcer.violations
+        found["violation_keys"] = violations[0].model_dump() if violations else {}
+        return {key: sorted(value) for key, value in found.items()}
+
+    def statuses(self):
+        return {key: one["status"] for key, one in self.dumped["step_executions"].items()}
+
+
+def as_written(violations):
+    return [
+        {
+            "type": one.violation_type,
+            "step": one.step_id,
+            "tool": one.tool_name,
+            "blocked": one.blocked,
+        }
+        for one in violations
+    ]
+
+
+@pytest.mark.parametrize("case", recorded("round_trip"))
+def test_under_compat_what_is_dumped_survives_as_recorded(case, outcome):
+    found, expected = Written(case, "compat"), case["expect"]
+    rebuilt = PlaybookEnforcer(found.again, policy="compat")
+    assert {
+        "plan_equal_after_json_round_trip": found.again == found.plan,
+        "playbook_equal_after_load_playbook": found.book == found.plan.playbook,
+        "violations_before": as_written(found.enforcer.violations),
+        "violations_after_enforcer_round_trip": as_written(rebuilt.violations),
+        "adherence_before": round(found.enforcer.adherence_score(), 6),
+        "adherence_after_enforcer_round_trip": round(rebuilt.adherence_score(), 6),
+        "status_values": found.statuses(),
+        **found.keys(),
+    } == expected
+    outcome({"family": "playbooks round trip compat", **case}, "equal")
+
+
+@pytest.mark.parametrize("case", recorded("round_trip"))
+def test_under_safe_a_dump_keeps_violations_score_and_skills(case, outcome):
+    """Row Q33: what was dumped goes on as it was, and strictly read it is the same playbook."""
+    found, expected = Written(case, "safe"), case["expect"]
+    assert found.again == found.plan
+    assert found.book == found.plan.playbook
+    for key, names in found.keys().items():
+        if expected[key]:
+            assert names == expected[key]
+    again = PlaybookEnforcer.load(json.loads(json.dumps(found.enforcer.dump())))
+    assert again.plan == found.plan
+    assert again.violations == found.enforcer.violations
+    assert again.adherence_score() == found.enforcer.adherence_score()
+    assert again.policy == found.enforcer.policy
+    outcome({"family": "playbooks round trip safe", **case}, "kept")

@@ -25,6 +25,7 @@ from runbook_nb.artifacts.base import ArtifactScope
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
 from runbook_nb.playbooks.events import Begun
 from runbook_nb.playbooks.events import (
     Admitted,
@@ -326,6 +327,15 @@ def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
 SAMPLES: dict[type, Callable[[str], Any]] = {
     ArtifactPage: lambda word: shelf(word).bound.list_sync(),
     BoundArtifacts: lambda word: shelf(word).bound,
+    CacaoLosses: lambda word: CacaoLosses(
+        playbook=word,
+        steps=2,
+        source={"id": word},
+        items=(
+            CacaoLoss(effect="changed", what="parallel", places=(word,), note="in an order"),
+            CacaoLoss(effect="kept", what=word, places=(word,) * 7, note="it has no effect"),
+        ),
+    ),
     Comparison: lambda word: answer(word).compare(again(word)),
     Explanation: lambda word: answer(word).why(f"b {word}"),
     Explorer: made_widget(lambda word: answer(word).explore()),

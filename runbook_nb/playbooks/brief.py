@@ -1,0 +1,86 @@
+"""What a model, or a person, is told of a playbook before a call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runbook_nb._text import counted, did_you_mean, listed, visible
+from runbook_nb.errors import PlaybookError
+from runbook_nb.playbooks.closing import stuck_reason
+from runbook_nb.playbooks.judging import current_of, missing_tools
+from runbook_nb.playbooks.keeper import Keeper
+from runbook_nb.playbooks.terms import StepTerms
+
+#: What can be told of.
+MODES = ("plan", "step")
+
+
+def brief_of(keeper: Keeper, mode: str = "plan") -> str:
+    """Give the text that says what a playbook asks for now.
+
+    Parameters
+    ----------
+    keeper : Keeper
+        The plan and its terms.
+    mode : {"plan", "step"}
+        All steps, or the current one.
+
+    Raises
+    ------
+    PlaybookError
+        There is no such mode.
+    """
+    if mode not in MODES:
+        raise PlaybookError(
+            f"a brief cannot be of {mode!r}",
+            code="bad_brief",
+            where="mode",
+            fix=did_you_mean(str(mode), MODES) or "use 'plan' or 'step'",
+        )
+    current = current_of(keeper.terms, keeper.state)
+    lines: list[str] = []
+    if mode == "plan":
+        book = keeper.terms.playbook
+        about = f": {visible(book.description)}" if book.description else ""
+        lines.append(f"You are working through the playbook {visible(book.name)!r}{about}")
+        how = "in any order" if keeper.terms.interleaved else "in this order"
+        lines.append(f"Its {counted(len(keeper.terms.steps), 'step')}, {how}:")
+        lines += [_line(keeper, one, one is current) for one in keeper.terms.steps]
+    if current is None:
+        lines.append("Every step is closed." if keeper.state.plan.completed else "No step is open.")
+    else:
+        lines += _asked(keeper, current)
+    stuck = stuck_reason(keeper.terms, keeper.state)
+    if stuck is not None:
+        lines.append(f"The run is stuck: {stuck}.")
+    return "\n".join(lines)
+
+
+def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
+    record = keeper.state.plan.step_executions.get(one.id)
+    status = "pending" if record is None else record.status.value.replace("_", " ")
+    optional = "" if one.step.required else ", optional"
+    marks = f" ({status}{optional}{', now' if now else ''})"
+    return f"{one.index + 1}. {visible(one.id)}: {visible(one.step.description)}{marks}"
+
+
+def _asked(keeper: Keeper, one: StepTerms) -> Iterator[str]:
+    yield f"Now: {visible(one.id)}. {visible(one.step.description)}"
+    missing = missing_tools(one, keeper.state)
+    if one.person:
+        word = "approved" if one.step.kind == "approval" else "closed"
+        yield f"This step is {word} by a person; wait for it."
+    elif missing:
+        yield f"Tools still to be called: {listed(map(visible, missing))}."
+    if one.entries:
+        yield f"Tools its skills allow: {listed(map(visible, sorted(one.entries)))}."
+    if one.floor:
+        yield f"It takes at least {counted(one.floor, 'call')}."
+    if one.cap is not None:
+        yield f"It takes at most {counted(one.cap, 'call')}."
+    for probe in one.probes:
+        about = f": {visible(probe.description)}" if probe.description else ""
+        yield f"Evidence asked for: {visible(probe.name)}{about}"
+    for check in () if one.checks is None else one.checks.checks:
+        yield f"Evidence asked for: {visible(check.name)}: {check.text}"
+    yield from (f"Hint: {visible(hint)}" for hint in one.step.hints)

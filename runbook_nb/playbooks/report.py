@@ -1,0 +1,168 @@
+"""What a run under a playbook comes to: one verdict, and everything it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any
+
+from runbook_nb._value import frozen
+from runbook_nb.playbooks.closing import stuck_reason, unmatched_probes, unmet_checks
+from runbook_nb.playbooks.keeper import Keeper
+from runbook_nb.playbooks.model import StepExecution, StepStatus
+from runbook_nb.playbooks.terms import StepTerms
+
+#: What a run can come to.
+VERDICTS = ("pass", "pass_with_deviations", "incomplete")
+
+
+@frozen
+class PlaybookReport:
+    """What a run under a playbook comes to.
+
+    Attributes
+    ----------
+    verdict : {"pass", "pass_with_deviations", "incomplete"}
+        ``incomplete`` when a required step is not done, ``pass`` when nothing went against the
+        playbook.
+    unresolved : tuple of str
+        Required steps that are not done: not completed, or completed without successful calls of
+        their tools.
+    unmatched : mapping of str to tuple of str
+        By step, the probes and checks that no call met.
+    refused : tuple of Call
+        The calls that were not let through.
+    stuck : str or None
+        Why no call could bring the run on.
+    deviations : tuple of str
+        The types of all that went against the playbook, in order, refusals too.
+    score : float
+        The share of evidence that was left; see `PlaybookEnforcer.adherence_score`.
+    steps : tuple of (str, str)
+        Each step with where it stands, in order.
+    running : tuple of str
+        Calls of which nobody has told the end.
+    policy : str
+        The rules it was held to, in a few words.
+    playbook, key : str or None
+        The playbook's name, and the run.
+
+    Examples
+    --------
+    >>> PlaybookReport(verdict="pass", score=1.0).passed
+    True
+    """
+
+    verdict: str
+    unresolved: tuple[str, ...] = ()
+    unmatched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused: tuple[Any, ...] = ()
+    stuck: str | None = None
+    deviations: tuple[str, ...] = ()
+    score: float = 1.0
+    steps: tuple[tuple[str, str], ...] = ()
+    running: tuple[str, ...] = ()
+    policy: str = "safe"
+    playbook: str | None = None
+    key: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every required step is done."""
+        return self.verdict != "incomplete"
+
+
+def report_of(keeper: Keeper) -> PlaybookReport:
+    """Say what a run has come to by now.
+
+    Parameters
+    ----------
+    keeper : Keeper
+        The plan and its terms.
+    """
+    terms, state = keeper.terms, keeper.state
+    unresolved = tuple(one.id for one in unresolved_steps(keeper))
+    refused = tuple(call for call in state.calls.values() if call.outcome == "refused")
+    deviations = [call.violation or "" for call in refused if call.step_id is None]
+    for facts in state.steps.values():
+        deviations += [*facts.refused.elements(), *facts.violations]
+    deviations = [one for one in deviations if one != "unresolved_step"]
+    if state.record:  # in the order in which they happened
+        deviations = [one.violation_type for one in state.violations]
+        deviations = [one for one in deviations if one != "unresolved_step"]
+    unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
+    verdict = "pass_with_deviations" if deviations else "pass"
+    return PlaybookReport(
+        verdict="incomplete" if unresolved else verdict,
+        unresolved=unresolved,
+        unmatched=unmatched,
+        refused=refused,
+        stuck=stuck_reason(terms, state),
+        deviations=tuple(deviations),
+        score=score_of(keeper),
+        steps=tuple((one.id, _status(keeper, one)) for one in terms.steps),
+        running=tuple(call.call_id for call in state.calls.values() if call.outcome is None),
+        policy=state.policy.label,
+        playbook=terms.playbook.name,
+        key=state.key,
+    )
+
+
+def unresolved_steps(keeper: Keeper) -> list[StepTerms]:
+    """Give the required steps that are not done, in order."""
+    return [
+        one
+        for one in keeper.terms.steps
+        if one.step.required
+        and (not keeper.state.plan.is_step_complete(one.id) or keeper.lacks_tools(one))
+    ]
+
+
+def _status(keeper: Keeper, one: StepTerms) -> str:
+    record = keeper.state.plan.step_executions.get(one.id)
+    return "pending" if record is None else record.status.value
+
+
+def _unmatched(keeper: Keeper, one: StepTerms) -> tuple[str, ...]:
+    record = keeper.state.plan.step_executions.get(one.id)
+    if not one.step.required and (record is None or record.status is StepStatus.SKIPPED):
+        return ()
+    unmet = unmet_checks(one, keeper.state)
+    return (*unmatched_probes(one, record), *unmet)
+
+
+def score_of(keeper: Keeper, scope: str | None = None, count: Iterable[str] | None = None) -> float:
+    """Give the mean share of evidence over some steps; 1.0 where there are none.
+
+    A step that was not reached has left none of what it asks for: it counts as 0.
+
+    Parameters
+    ----------
+    keeper : Keeper
+        The plan and its terms.
+    scope : {"reached", "required", "all"}, optional
+        The steps; the policy's otherwise.
+    count : iterable of str, optional
+        Only records of these statuses count.
+    """
+    plan, by_id = keeper.state.plan, keeper.terms.by_id
+    wanted = None if count is None else {StepStatus(word) for word in count}
+    word = scope or keeper.state.policy.score_scope
+    if word == "reached":
+        ids = list(plan.step_executions)
+    else:
+        asked = [one for one in keeper.terms.steps if word == "all" or one.step.required]
+        ids = list(dict.fromkeys(one.id for one in asked))
+    shares = []
+    for step_id in ids:
+        record = plan.step_executions.get(step_id)
+        if wanted is not None and (record is None or record.status not in wanted):
+            continue
+        shares.append(_share(by_id.get(step_id), record))
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+def _share(one: StepTerms | None, record: StepExecution | None) -> float:
+    if record is None:
+        return 0.0
+    return 1.0 if one is None or not one.probes else record.probe_coverage(one.probes)

@@ -1,0 +1,180 @@
+"""What a host and a person do to the steps of a plan, and how its run ends."""
+
+from __future__ import annotations
+
+from runbook_nb._text import did_you_mean
+from runbook_nb.errors import PlaybookError
+from runbook_nb.playbooks.held import HeldPlan
+from runbook_nb.playbooks.judging import quoted
+from runbook_nb.playbooks.model import PlaybookStep
+from runbook_nb.playbooks.report import PlaybookReport, report_of, unresolved_steps
+from runbook_nb.playbooks.terms import StepTerms
+
+
+class HeldSteps(HeldPlan):
+    """A plan whose steps are closed, passed over, approved; see `PlaybookEnforcer`."""
+
+    def complete_current_step(self, result: str | None = None) -> bool:
+        """Close the step at the pointer; say whether a further step is current now.
+
+        Parameters
+        ----------
+        result : str, optional
+            What it is closed with.
+        """
+        with self._doing() as keeper:
+            step = self._current()
+            if step is None:
+                return False
+            keeper.close(step, by="host", result=result)
+            return self._current() is not None
+
+    def skip_current_step(self, reason: str | None = None) -> bool:
+        """Pass over the step at the pointer, if it is optional; say whether that was done.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Why.
+        """
+        with self._doing() as keeper:
+            step = self._current()
+            if step is None or step.step.required:
+                return False
+            keeper.skip(step, reason, by="host")
+            return True
+
+    def fail_current_step(self, error: str) -> None:
+        """Mark the step at the pointer as failed; it stays current.
+
+        Parameters
+        ----------
+        error : str
+            What it failed with.
+        """
+        with self._doing() as keeper:
+            step = self._current()
+            if step is not None:
+                keeper.fail(step, error, by="host")
+
+    def complete(self, step: str | PlaybookStep, by: str, note: str = "") -> None:
+        """Close a step as a person.
+
+        Calls of its tools that were made too early count as its own.
+
+        Parameters
+        ----------
+        step : str or PlaybookStep
+            The step: the current one or, where steps interleave, any that is open.
+        by : str
+            Who closes it.
+        note : str
+            What there is to say.
+
+        Raises
+        ------
+        PlaybookError
+            There is no such step, it is not its turn, nobody is named, or it has to be approved.
+        """
+        with self._doing() as keeper:
+            found = self._step_of(step, by)
+            facts = keeper.state.facts_of(found.id)
+            if found.step.kind == "approval" and not facts.approvals:
+                raise PlaybookError(
+                    f"step {quoted(found.id)} has to be approved before it can be closed",
+                    code="approval_missing",
+                    where=found.id,
+                    fix=f"call approve({found.id!r}, by=…)",
+                )
+            keeper.close(found, by="person", who=by, note=note, result=note or None)
+
+    def approve(self, step: str | PlaybookStep, by: str, note: str = "") -> None:
+        """Approve a step of kind ``approval`` as a person; one without tools closes with it.
+
+        Parameters
+        ----------
+        step : str or PlaybookStep
+            The step.
+        by : str
+            Who approves it.
+        note : str
+            What there is to say.
+
+        Raises
+        ------
+        PlaybookError
+            There is no such step, it is not its turn, nobody is named, or it needs no approval.
+        """
+        with self._doing() as keeper:
+            found = self._step_of(step, by)
+            if found.step.kind != "approval":
+                raise PlaybookError(
+                    f"step {quoted(found.id)} is not one that is approved",
+                    code="not_an_approval",
+                    where=found.id,
+                    fix="close it with complete(), or give it kind: approval",
+                )
+            keeper.approve(found, by, note)
+
+    def reset(self) -> None:
+        """Set the plan back to its beginning."""
+        with self._doing() as keeper:
+            self._provisional.clear()
+            keeper.reset()
+
+    def check_time(self) -> None:
+        """Look whether a step has taken longer than it may: what a timer calls."""
+        with self._doing() as keeper:
+            keeper.watch_time()
+
+    def finish(self) -> PlaybookReport:
+        """End the run, note every required step that is not done, and say what it comes to.
+
+        Optional steps that are all that is left are passed over under a policy that lets them be.
+        A plan that goes on afterwards can be finished again.
+        """
+        with self._doing() as keeper:
+            keeper.watch_time()
+            terms, state = keeper.terms, keeper.state
+            left = [one for one in terms.steps if one.index not in state.closed]
+            if state.policy.optional == "passable" and not any(o.step.required for o in left):
+                for one in left:
+                    keeper.skip(one, "passed over: the run ended", by="calls")
+            for one in unresolved_steps(keeper):
+                keeper.note_unresolved(one)
+            report = report_of(keeper)
+            keeper.finish(report.verdict, report.unresolved, report.unmatched)
+            return report
+
+    def _step_of(self, step: str | PlaybookStep, by: str) -> StepTerms:
+        """Give the terms of a step that a person acts on."""
+        name = step if isinstance(step, str) else step.id
+        terms, state = self._keeper.terms, self._keeper.state
+        if not by.strip():
+            raise PlaybookError(
+                f"nobody is named who acts on step {quoted(name)}",
+                code="nobody_named",
+                where="by",
+                fix="give by= the name of the person",
+            )
+        found = [one for one in terms.steps if one.id == name]
+        if not found:
+            raise PlaybookError(
+                f"the playbook has no step {quoted(name)}",
+                code="no_such_step",
+                where=name,
+                fix=did_you_mean(name, terms.by_id) or "give the id of a step",
+            )
+        current = self._current()
+        here = [one for one in found if one is current] or [
+            one for one in found if terms.interleaved and one.index not in state.closed
+        ]
+        if not here:
+            now = "the playbook is complete" if current is None else f"now is {quoted(current.id)}"
+            raise PlaybookError(
+                f"it is not the turn of step {quoted(name)}: {now}",
+                code="not_its_turn",
+                where=name,
+                fix="act on the current step",
+            )
+        return here[0]
