@@ -26,6 +26,7 @@ from runbook_nb._view import (
     Section,
     Table,
 )
+from runbook_nb.playbooks.rulecards import VERDICTS
 from runbook_nb.playbooks.shown import followed_by
 from runbook_nb.playbooks.told import Seen, Told
 from runbook_nb.record.graph import steps_graph
@@ -52,14 +53,11 @@ _ROLES: Final[Mapping[str, Role]] = {
     "in progress": "active",
     "pending": "pending",
 }
+#: Seconds a step takes before it is worth telling.
+SHORTEST: Final = 0.1
 #: Steps that are named before they are only counted.
 MAX_NAMED: Final = 6
 
-_VERDICTS: Final = {
-    "pass": "Completed",
-    "pass_with_deviations": "Completed, with deviations",
-    "incomplete": "Ended incomplete",
-}
 _WAITS: Final = {"manual": "Waiting for a person", "approval": "Waiting for an approval"}
 _NOTE: Final = "▶ marks the pointer · calls used / limit · probes matched / required"
 _BARE: Final = (
@@ -140,7 +138,7 @@ def state_words(told: Told) -> str:
     """
     here, many = told.current, len(told.steps)
     if told.verdict is not None:
-        return _VERDICTS.get(told.verdict, "Ended")
+        return VERDICTS.get(told.verdict, "Ended")
     if not many:
         return "No steps"
     if here is None:
@@ -192,7 +190,7 @@ def _lead(told: Told) -> Iterator[Prose]:
 def _why(told: Told) -> Cell:
     """Say in one sentence why a plan stands where it does."""
     here = told.current
-    if here is None or told.verdict is not None:
+    if here is None:
         return ""
     name, facts = Data(value=here.node.name), here.facts
     if facts.status == "stuck" and facts.why:
@@ -278,12 +276,21 @@ def _named(one: Seen) -> Iterator[Run]:
         yield Badge(word=str(form))
     if one.facts.status == "completed" and one.facts.ended.get("by") in ("host", "person"):
         yield Badge(word=f"closed by {_closer(one)}")
-    if one.node.description:
+    if about := _about(one):
         yield Break()
-        yield Data(value=one.node.description, tone="dim")
-    if one.seconds:
+        yield Data(value=about, tone="dim")
+    if took := seconds_words(one.seconds):
         yield Break()
-        yield Badge(word=f"took {seconds_words(one.seconds)}", role="quiet")
+        yield Badge(word=f"took {took}", role="quiet")
+
+
+def _about(one: Seen) -> str:
+    """Give the words about a step on one line, without the title of its phase before them."""
+    phase = str(one.node.detail.get("phase") or "")
+    text = (one.node.description or "").strip()
+    if phase and text.startswith(f"{phase}\n\n"):
+        text = text.removeprefix(phase)
+    return " ".join(text.split())
 
 
 def _closer(one: Seen) -> str:
@@ -291,16 +298,18 @@ def _closer(one: Seen) -> str:
     return str(who) if who else f"the {one.facts.ended.get('by')}"
 
 
-def seconds_words(seconds: float) -> str:
-    """Say how long something took.
+def seconds_words(seconds: float | None) -> str:
+    """Say how long something took; nothing where that was no time to speak of.
 
     Examples
     --------
-    >>> seconds_words(0.42), seconds_words(75), seconds_words(7300)
-    ('0.42 s', '1 min 15 s', '2 h 1 min')
+    >>> seconds_words(0.42), seconds_words(75), seconds_words(7300), seconds_words(0.0004)
+    ('0.4 s', '1 min 15 s', '2 h 1 min', '')
     """
+    if seconds is None or seconds < SHORTEST:
+        return ""
     if seconds < 60:
-        return f"{seconds:.3g} s"
+        return f"{seconds:.1f} s".replace(".0 s", " s")
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
@@ -435,7 +444,7 @@ def _plain_cells(told: Told, one: Seen) -> Iterator[Cell]:
     more = [f"probes {met}/{wanted}"] if wanted else []
     more += [] if one.required else ["optional"]
     more += [str(detail["form"])] if detail.get("form") else []
-    more += [seconds_words(one.seconds)] if one.seconds else []
+    more += [took] if (took := seconds_words(one.seconds)) else []
     yield ", ".join(more)
 
 
@@ -559,8 +568,8 @@ def _declared(one: Seen) -> Iterator[Cell]:
     runs: list[Run] = [Data(value=one.node.name, tone="name")]
     runs += [] if one.required else [Badge(word="optional")]
     runs += [Badge(word=str(detail["form"]))] if detail.get("form") else []
-    if one.node.description:
-        runs += [Break(), Data(value=one.node.description, tone="dim")]
+    if about := _about(one):
+        runs += [Break(), Data(value=about, tone="dim")]
     yield tuple(runs)
     tools: list[Run] = []
     for tool in detail.get("tools", ()):

@@ -91,12 +91,10 @@ class PlaybookProcedure:
     Parameters
     ----------
     playbook : Playbook
-    drive : callable or None
+    drive : callable
         Makes the calls: called with a `Turn`, plain or async. What it gives joins the answer: a
         mapping of ``report``, ``coverage`` and ``verdicts``, or anything else as the report's
         ``answer``.
-    enforcer : PlaybookEnforcer, optional
-        One that was driven elsewhere, whose record is the answer; then nothing drives.
     tools : object, optional
         The door to other tools, as a runbook's factory gets it.
     input_schema : mapping or pydantic model, optional
@@ -122,21 +120,13 @@ class PlaybookProcedure:
     def __init__(
         self,
         playbook: Playbook,
-        drive: Driver | None = None,
+        drive: Driver,
         *,
-        enforcer: PlaybookEnforcer | None = None,
         tools: Any = None,
         input_schema: Any = None,
         **options: Any,
     ) -> None:
-        if (drive is None) is (enforcer is None):
-            raise PlaybookDefinitionError(
-                "a procedure needs a function that drives it, or an enforcer that was driven",
-                code="bad_procedure",
-                where="drive",
-                fix="write playbook.procedure(drive), or enforcer.procedure()",
-            )
-        if drive is not None and not callable(drive):
+        if not callable(drive):
             raise PlaybookDefinitionError(
                 f"drive is {type(drive).__name__}, not a function",
                 code="bad_procedure",
@@ -144,16 +134,22 @@ class PlaybookProcedure:
                 fix="give a function of one argument, the turn",
             )
         self.playbook = playbook
+        self.name = playbook.id
         self.input_schema = input_schema
-        self._drive = drive
-        self._enforcer = enforcer
+        self._drive: Driver | None = drive
+        self._enforcer: PlaybookEnforcer | None = None
         self._tools = tools
         self._options = options
-        self.name = playbook.id
         policy = EnforcementPolicy.of(options.get("policy"))
-        self.structure: Structure = structure_of(playbook, options.get("skills"), policy)
-        if enforcer is not None:
-            self.structure = enforcer.structure
+        self.structure: Structure = structure_of(playbook, options.get("skills") or {}, policy)
+
+    @classmethod
+    def of(cls, enforcer: Any) -> PlaybookProcedure:
+        """Make a procedure of an enforcer that was driven elsewhere; running it drives nothing."""
+        made = cls(enforcer.plan.playbook, print)
+        made._drive, made._enforcer = None, enforcer
+        made.structure = enforcer.structure
+        return made
 
     def __repr__(self) -> str:
         return f"<PlaybookProcedure {self.name}>"
@@ -205,7 +201,8 @@ class PlaybookProcedure:
                 failed.end_as(ended.status, freeze(describe_error(error)))
                 error.run = failed  # type: ignore[attr-defined]
             raise
-        enforcer.finish()
+        if self._drive is not None or enforcer.state.verdict is None:
+            enforcer.finish()
         policy = as_redact(redact)
         told = Told.of_run(run_of(enforcer.events, args=args))
         account = joined_account(account_of(told), given[0])

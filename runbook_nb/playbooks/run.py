@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
@@ -28,6 +29,7 @@ from runbook_nb.playbooks.events import (
     Stuck,
     TimedOut,
     ViolationNoted,
+    replay,
 )
 from runbook_nb.playbooks.outline import structure_of
 from runbook_nb.playbooks.policy import EnforcementPolicy
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from runbook_nb._view import Card
-    from runbook_nb.playbooks.model import Playbook
+    from runbook_nb.playbooks.model import Playbook, PlaybookPlan
+    from runbook_nb.playbooks.report import PlaybookReport
 
 #: Violations that are told of in another way: by the event itself, or beside the score.
 _TOLD_ELSEWHERE: Final = ("step_timeout", "step_stuck", "unresolved_step")
@@ -62,6 +65,8 @@ class PlaybookRun(Run):
         What finishing gave; None while it goes on.
     seconds : mapping
         By step, how long it took from its first call until it ended.
+    events : tuple of Event
+        What it is made from; not served.
 
     Examples
     --------
@@ -79,6 +84,20 @@ class PlaybookRun(Run):
     blocks: bool
     verdict: str | None
     seconds: Mapping[str, float]
+    events: tuple[Event, ...]
+
+    @cached_property
+    def report(self) -> PlaybookReport:
+        """What it came to, judged from its events; ids and names in it are not served."""
+        from runbook_nb.playbooks.begun import skills_from
+        from runbook_nb.playbooks.keeper import Keeper
+        from runbook_nb.playbooks.report import report_of
+        from runbook_nb.playbooks.terms import Terms
+        from runbook_nb.playbooks.values import Kept
+
+        state = replay(self.events)
+        terms = Terms(state.playbook, skills_from(state.skills), state.policy)
+        return report_of(Keeper(terms, state, Kept(None)))
 
     @property
     def pointer(self) -> StructureNode | None:
@@ -142,6 +161,7 @@ class _Recorder:
     """Goes through the events of a plan once, and writes the log."""
 
     def __init__(self, events: list[Event]) -> None:
+        self.events = tuple(events)
         begun = events[0]
         assert isinstance(begun, Begun)  # noqa: S101 - nothing else makes a plan
         self.begun = begun
@@ -166,6 +186,8 @@ class _Recorder:
         #: Where is told what belongs to no step, as long as none was come to.
         self.first = self.stage_of(self.structure.nodes[0].id) if self.state else _AFTER
         self.initial = FrozenDict(self.state)
+        if begun.plan is not None:
+            self.taken_up(begun.plan)
         for event in events[1:]:
             _TOLD[type(event)](self, event)
 
@@ -200,6 +222,7 @@ class _Recorder:
         run.blocks = self.begun.block
         run.verdict = self.verdict
         run.seconds = FrozenDict(self.seconds)
+        run.events = self.events
         return run
 
     def _waits(self, here: StructureNode) -> FrozenDict:
@@ -247,6 +270,26 @@ class _Recorder:
         if stage is not _AFTER:
             self.write(stage.id, status)
 
+    def taken_up(self, plan: PlaybookPlan) -> None:
+        """Tell what a plan had come to before anybody enforced it: calls by their names alone."""
+        for node in self.structure.nodes:
+            record = plan.step_executions.get(node.id)
+            if record is None or self.places[node.id] is not node:
+                continue
+            stage = self.at(node.id)
+            for tool in record.tool_calls:
+                told = {"outcome": "unknown", "counted": True}
+                self.add("settled", stage, tool, freeze(told))
+                self.seen.setdefault(stage.id, []).append(tool)
+            if record.matched_probes:
+                self.matched[stage.id] = list(record.matched_probes)
+                told = {"outcome": "unknown", "aside": True, "matched": self.matched[stage.id]}
+                self.add("settled", stage, "", freeze(told))
+            status = record.status.value.replace("_", " ")
+            if (kind := _ENDINGS.get(status)) is not None:
+                self.add(kind, stage, "earlier", FrozenDict())
+            self.turn(stage, status)
+
     # -- events ----------------------------------------------------------------------------
 
     def admitted(self, event: Admitted) -> None:
@@ -283,6 +326,9 @@ class _Recorder:
         if admitted is not None and admitted != stage:
             told["under"] = admitted.key
         tool = "" if call is None else call.tool
+        early = None if call is None else call.early_for
+        if early is not None and event.outcome in SUCCEEDED:
+            told["early_for"] = self.stage_of(early).key
         self.add("settled", stage, tool, _given(told, event.arguments))
         if event.outcome in SUCCEEDED or self.policy.seen == "attempted":
             self.seen.setdefault(stage.id, []).append(tool)
@@ -363,16 +409,16 @@ class _Recorder:
         self.stage = self.verdict = None
 
     def resumed(self, event: Resumed) -> None:
-        for call_id in event.cancelled:
-            call = self.calls.get(call_id)
-            if call is not None:
-                stage = self.at(call.step_id)
-                told = {"call_id": call_id, "outcome": "cancelled", "aside": True}
-                self.add("settled", stage, call.tool, freeze(told))
+        if event.torn:
+            stage = self.come_to(self.stage or self.first)
+            self.add("deviation", stage, "journal_torn", freeze({"why": event.torn}))
 
     def finished(self, event: Finished) -> None:
         self.verdict = event.verdict
 
+
+#: The kind of code by which a step ended, by its status.
+_ENDINGS: Final = {"completed": "closed", "skipped": "skipped", "failed": "given_up"}
 
 #: Where a call stands that came when no step was left.
 _AFTER: Final = StageRef(AFTER, AFTER, "step")

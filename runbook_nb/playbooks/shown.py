@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runbook_nb._view import Card
     from runbook_nb.playbooks.eventkinds import Event
     from runbook_nb.playbooks.model import PlaybookPlan
+    from runbook_nb.playbooks.procedure import PlaybookProcedure
     from runbook_nb.playbooks.run import PlaybookRun
     from runbook_nb.record.structure import Structure
     from runbook_nb.render.flowchart import Flowchart
@@ -60,6 +61,12 @@ class Followed(Renderable, ABC):
     def explore(self) -> Explorer:
         """Go through what happened row by row, beside the flowchart; a widget."""
         return self.run.explore()
+
+    def procedure(self) -> PlaybookProcedure:
+        """Give the record as a procedure of a runbook: the answer is what it came to."""
+        from runbook_nb.playbooks.procedure import PlaybookProcedure
+
+        return PlaybookProcedure.of(self)
 
     def view(self) -> Card:
         """Show how far the plan came, step by step."""

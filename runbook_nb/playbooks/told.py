@@ -64,7 +64,10 @@ class Seen:
     @property
     def lacking(self) -> list[str]:
         """The expected tools of which no call succeeded."""
-        return [t for t in self.node.detail.get("tools", ()) if not self.facts.of_tool(t)[0]]
+        facts = self.facts
+        tools = self.node.detail.get("tools", ())
+        taken = facts.early if facts.ended.get("by") in ("host", "person") else ()
+        return [tool for tool in tools if not facts.of_tool(tool)[0] and tool not in taken]
 
     @property
     def short(self) -> bool:
@@ -122,6 +125,8 @@ class Told:
         What finishing gave.
     seconds : mapping
         How long steps took, by key.
+    unresolved : frozenset of str
+        Ids of the required steps that are not done.
     whole : bool
         Whether outcomes, refusals and deviations are carried.
     """
@@ -136,6 +141,7 @@ class Told:
     extra: bool = False
     verdict: str | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    unresolved: frozenset[str] = frozenset()
     whole: bool = True
 
     @classmethod
@@ -152,6 +158,7 @@ class Told:
             blocks=run.blocks,
             extra=run.playbook.allow_extra_tools,
             verdict=run.verdict,
+            unresolved=frozenset(map(text, run.report.unresolved)),
             seconds={text(key): seconds for key, seconds in run.seconds.items()},
         )
 
@@ -186,6 +193,7 @@ class Told:
             overlay=overlay,
             pointer=keys[place] if 0 <= place < len(keys) else None,
             extra=playbook.allow_extra_tools,
+            unresolved=frozenset(plan.unresolved_required_steps()),
             whole=False,
         )
 
@@ -200,6 +208,7 @@ class Told:
             overlay=Overlay(),
             pointer=None,
             extra=playbook.allow_extra_tools,
+            unresolved=frozenset(step.id for step in playbook.steps if step.required),
         )
 
     @cached_property
@@ -232,7 +241,7 @@ class Told:
     @property
     def undone(self) -> list[Seen]:
         """The required steps that are not completed."""
-        return [one for one in self.steps if one.required and one.facts.status != "completed"]
+        return [one for one in self.steps if one.required and one.node.id in self.unresolved]
 
     @property
     def refused(self) -> int:

@@ -407,6 +407,8 @@ class _Counter:
         """Count what happened in a watched step."""
         steps, under = self.overlay.steps, told.get("under")
         steps.setdefault(key, StepFacts()).take(code.kind, code.key or "", told)
+        if (early := told.get("early_for")) is not None:
+            steps.setdefault(f"{prefix}{early}", StepFacts()).early[code.key or ""] += 1
         if under is not None and (admitted := steps.get(f"{prefix}{under}")) is not None:
             admitted.let_go(code.key or "")
 

@@ -34,6 +34,7 @@ _ANSWERED: Final = {
     "error": "failed",
     "retried": "answered when it was tried again",
     "cancelled": "was cancelled",
+    "unknown": "was called, nothing is known of how it ended",
 }
 
 #: Why a call was refused, by the kind of violation; what is in braces comes with it.
@@ -70,6 +71,8 @@ class StepFacts:
         meeting.
     counted : int
         How many of its calls count towards its floor and its cap.
+    early : Counter
+        Tools of its own that were called with success before it was current.
     ended : mapping
         ``{by, who, note}`` of how it was closed, skipped or given up; empty while it is open.
     approvals : list of mapping
@@ -86,6 +89,7 @@ class StepFacts:
     matched: dict[str, None] = field(default_factory=dict)
     checks: dict[str, None] = field(default_factory=dict)
     counted: int = 0
+    early: Counter[str] = field(default_factory=Counter)
     ended: Mapping[str, Any] = field(default_factory=dict)
     approvals: list[Mapping[str, Any]] = field(default_factory=list)
     why: str = ""
@@ -138,10 +142,9 @@ class StepFacts:
     def _settled(self, tool: str, value: Mapping[str, Any]) -> None:
         if not value.get("under"):
             self.let_go(tool)
-        if value.get("aside"):
-            return
-        self.tools[tool, str(value.get("outcome"))] += 1
-        self.counted += bool(value.get("counted"))
+        if not value.get("aside"):
+            self.tools[tool, str(value.get("outcome"))] += 1
+            self.counted += bool(value.get("counted"))
         self.matched.update(dict.fromkeys(value.get("matched") or ()))
         self.checks.update(dict.fromkeys(value.get("checks") or ()))
 
@@ -177,6 +180,7 @@ class StepFacts:
             matched=dict.fromkeys(map(text, self.matched)),
             checks=dict.fromkeys(map(text, self.checks)),
             counted=self.counted,
+            early=_renamed(self.early, text),
             ended=texts(self.ended),
             approvals=list(map(texts, self.approvals)),
             why=text(self.why),
@@ -354,6 +358,7 @@ _BY: Final = {
     "host": " by the host",
     "person": " by hand",
     "timeout": " by its time limit",
+    "earlier": " before anybody enforced it",
 }
 
 

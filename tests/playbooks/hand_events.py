@@ -88,9 +88,7 @@ class Plan:
     def admit(self, step_id, tool, arguments=None, **more):
         self.calls += 1
         name = f"call-{self.calls}"
-        self.add(
-            Admitted, call_id=name, tool=tool, step_id=step_id, arguments=arguments, **more
-        )
+        self.add(Admitted, call_id=name, tool=tool, step_id=step_id, arguments=arguments, **more)
         return name
 
     def call(self, step_id, tool, outcome="ok", arguments=None, **more):

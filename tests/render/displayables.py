@@ -26,7 +26,6 @@ from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
 from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
-from runbook_nb.playbooks.events import Begun
 from runbook_nb.playbooks.events import (
     Admitted,
     Approved,
@@ -39,10 +38,9 @@ from runbook_nb.playbooks.events import (
     replay,
 )
 from runbook_nb.playbooks.lint import PlaybookLint
-from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan
+from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan, PlaybookStep
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.run import PlaybookRun, run_of
-from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.record.claims import Claim
 from runbook_nb.record.commits import WholeLog
 from runbook_nb.record.kept import KeptRecords
