@@ -142,9 +142,11 @@ def state_words(told: Told) -> str:
     if not many:
         return "No steps"
     if here is None:
-        begun = any(one.reached for one in told.steps)
-        deviated = " with deviations" if told.deviations else ""
-        return f"Completed{deviated}" if begun else "Not started"
+        if not any(one.reached for one in told.steps):
+            return "Not started"
+        if told.undone:
+            return VERDICTS["incomplete"]
+        return VERDICTS["pass_with_deviations" if told.deviations else "pass"]
     at = f"at step {here.place} of {many}"
     status = here.facts.status
     if status in ("stuck", "failed"):
@@ -489,7 +491,8 @@ def _plain_details(told: Told, one: Seen) -> Iterator[Cell]:
         who = facts.ended.get("who")
         yield (f"{facts.status}:", Data(value=note), *((", said", Data(value=who)) if who else ()))
     for approval in facts.approvals:
-        yield "approved by", Data(value=approval.get("who"))
+        said = (":", Data(value=approval["note"])) if approval.get("note") else ()
+        yield ("approved by", Data(value=approval.get("who")), *said)
 
 
 def _short(noted: Mapping[str, object]) -> Cell:

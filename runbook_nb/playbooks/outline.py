@@ -6,7 +6,6 @@ that draws, explores or files a procedure reads this and nothing else of a playb
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from types import SimpleNamespace
@@ -72,13 +71,15 @@ def step_keys(playbook: Playbook) -> list[str]:
     >>> step_keys(Playbook(id="ir", name="IR", steps=twice))
     ['look', 'look (2)']
     """
-    met: Counter[str] = Counter()
-    keys = []
+    keys: dict[str, None] = {}
     for place, step in enumerate(playbook.steps, 1):
-        name = step.id or f"step {place}"
-        met[name] += 1
-        keys.append(name if met[name] == 1 else f"{name} ({met[name]})")
-    return keys
+        name = key = step.id or f"step {place}"
+        again = 1
+        while key in keys:
+            again += 1
+            key = f"{name} ({again})"
+        keys[key] = None
+    return list(keys)
 
 
 def phase_of(step: PlaybookStep) -> str:
