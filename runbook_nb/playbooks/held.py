@@ -26,7 +26,7 @@ from runbook_nb.playbooks.model import (
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.report import PlaybookReport, report_of, score_of
-from runbook_nb.playbooks.shown import Followed, follow
+from runbook_nb.playbooks.shown import follow
 from runbook_nb.playbooks.skills import effective_probes
 from runbook_nb.playbooks.state import Call, PlanState
 from runbook_nb.playbooks.summary import summary_of
@@ -47,7 +47,7 @@ class Journal(Protocol):
         ...
 
 
-class HeldPlan(Followed):
+class HeldPlan:
     """A plan that can be looked at, listened to and kept; see `PlaybookEnforcer`."""
 
     def _set_up(self, state: PlanState, skills: Mapping[str, Any], around: Any) -> None:

@@ -82,7 +82,7 @@ class Followed(Renderable, ABC):
 _LIVE: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
 
 
-def follow(plan: PlaybookPlan, followed: Followed) -> None:
+def follow(plan: PlaybookPlan, followed: Any) -> None:
     """Say who has the events of a plan."""
     _LIVE[id(plan)] = followed
 

@@ -35,6 +35,7 @@ __all__ = [
     "OK",
     "ROW_TYPES",
     "STATUS_WORDS",
+    "STEP_KINDS",
     "WIDTHS",
     "Code",
     "Event",
@@ -168,6 +169,15 @@ ROW_TYPES: Final[dict[str, tuple[str, int]]] = {
     "stuck": ("deviation", 1),
     "reset": ("loop", 0),
 }
+
+
+#: Kinds of code that tell of a watched step, each with a mapping; `record.steps` takes them in.
+STEP_KINDS: Final = frozenset(
+    {
+        *("admitted", "settled", "refused", "deviation", "approved"),
+        *("closed", "skipped", "given_up", "stuck"),
+    }
+)
 
 
 class Shape:

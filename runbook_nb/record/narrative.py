@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, show
 from runbook_nb.record.foreign_told import Told
-from runbook_nb.record.log import Code, Event, FanOut
+from runbook_nb.record.log import STEP_KINDS, Code, Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
-from runbook_nb.record.steps import STEP_KINDS, step_words
 from runbook_nb.rules.decision import Decision, Selection
 
 
@@ -59,6 +58,8 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
     if code.kind == "reset":
         return "Began again: nothing done before counts"
     if code.kind in STEP_KINDS:
+        from runbook_nb.record.steps import step_words
+
         return redactor.text(step_words(code.kind, key, _told_of(value, redactor)))
     return redactor.text(_value_words(code.kind, key, value, redactor))
 

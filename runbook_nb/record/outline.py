@@ -32,7 +32,6 @@ from runbook_nb.record.order import drawn_order, judging_rules, shown_order
 from runbook_nb.record.overlay import Overlay, template_path
 from runbook_nb.record.phrases import COUNTED, Teller, joined, state_words
 from runbook_nb.record.slots import error_words, served_subject
-from runbook_nb.record.steps import steps_sentence
 from runbook_nb.record.structure import Structure, StructureNode, branch_badge
 from runbook_nb.rules.model import DECLINED_BRANCH
 
@@ -99,6 +98,8 @@ class _Told:
             told = f"{ok} of {counted(items, 'subject')} done"
             return "; ".join([f"{told}: {words}" if words else told, *parts])
         if watched := [node.key for node in walk.structure.nodes if node.kind == "step"]:
+            from runbook_nb.record.steps import steps_sentence
+
             return steps_sentence([overlay.step(key) for key in watched])
         stages = [node for node in walk.structure.nodes if not _is_verdict(walk.structure, node)]
         ran = sum(overlay.runs[node.key] > 0 for node in stages)

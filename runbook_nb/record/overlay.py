@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
-from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, FanOut, Log
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, STEP_KINDS, Code, FanOut, Log
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
-from runbook_nb.record.steps import STEP_KINDS, StepFacts
 from runbook_nb.record.structure import StructureNode
 from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.rules.plan import DecisionPath
+
+if TYPE_CHECKING:
+    from runbook_nb.record.steps import StepFacts
 
 
 @dataclass(slots=True)
@@ -153,6 +155,8 @@ class Overlay:
 
     def step(self, key: str) -> StepFacts:
         """Give what was recorded of a watched step; of one nobody came to, that is nothing."""
+        from runbook_nb.record.steps import StepFacts  # of which no chart has a use
+
         return self.steps.get(key) or StepFacts()
 
     def begin_again(self) -> None:
@@ -405,6 +409,8 @@ class _Counter:
 
     def step(self, key: str, code: Code, told: Mapping[str, Any], prefix: str) -> None:
         """Count what happened in a watched step."""
+        from runbook_nb.record.steps import StepFacts
+
         steps, under = self.overlay.steps, told.get("under")
         steps.setdefault(key, StepFacts()).take(code.kind, code.key or "", told)
         if (early := told.get("early_for")) is not None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from runbook_nb._text import counted
 from runbook_nb._view import Badge, Cell, Data, Role, Run, State
 from runbook_nb.record.overlay import Overlay, Spread
-from runbook_nb.record.steps import StepFacts
 from runbook_nb.record.structure import Structure, StructureNode
+
+if TYPE_CHECKING:
+    from runbook_nb.record.steps import StepFacts
 
 #: Tags told of one node before the rest is only counted.
 MAX_TAGS: Final = 4
@@ -237,11 +239,11 @@ class Teller:
 
     def step(self, node: StructureNode) -> Iterator[Cell]:
         """Yield what is said of a step in a list: what became of it, its calls, what was noted."""
-        facts = StepFacts() if self.overlay is None else self.overlay.step(node.key)
         optional = ["optional"] if node.detail.get("optional") else []
         if self.overlay is None:
             yield joined([*optional, self._expected(node)])
             return
+        facts = self.overlay.step(node.key)
         yield ", ".join([step_status(facts), *optional])
         if facts.calls:
             yield counted(facts.calls, "call")
@@ -332,6 +334,7 @@ def step_status(facts: StepFacts) -> str:
 
     Examples
     --------
+    >>> from runbook_nb.record.steps import StepFacts
     >>> step_status(StepFacts(status="skipped", ended={"by": "calls"}))
     'passed over'
     """

@@ -199,9 +199,6 @@ _TAKEN: Final[Mapping[str, Callable[[StepFacts, str, Mapping[str, Any]], None]]]
     "stuck": StepFacts._stuck,
 }
 
-#: Kinds of code that are taken into the facts of a step.
-STEP_KINDS: Final = frozenset(_TAKEN)
-
 
 def _renamed(counts: Counter[Any], name: Callable[[Any], Any]) -> Counter[Any]:
     found: Counter[Any] = Counter()

@@ -223,9 +223,8 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
         for place in range(len(rows))
     ]
     cut = len(rows) if table.whole or len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
-    first = 0
-    if table.focus is not None and cut < len(rows):
-        first = min(max(table.focus - OPEN_ROWS // 2, 0), len(rows) - cut)
+    focus = OPEN_ROWS // 2 if table.focus is None else table.focus
+    first = min(max(focus - OPEN_ROWS // 2, 0), len(rows) - cut)
     shown = [Rows(_bodies(table, lines, groups, first, first + cut))]
     for start, end in ((0, first), (first + cut, len(rows))):
         if start < end:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from runbook_nb._text import did_you_mean, listed
-from runbook_nb.record.steps import STEP_DECIDER, STEP_VERDICTS
 from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
@@ -46,8 +45,10 @@ def resolve_decider(structure: Structure, decider: str) -> tuple[frozenset[str],
     """
     spellings = {decider}
     declared: dict[str, str] = {}
-    if decider == STEP_DECIDER and any(node.kind == "step" for node in structure.nodes):
-        declared.update(STEP_VERDICTS)
+    if any(node.kind == "step" for node in structure.nodes):
+        from runbook_nb.record.steps import STEP_DECIDER, STEP_VERDICTS
+
+        declared.update(STEP_VERDICTS if decider == STEP_DECIDER else {})
     for node in structure.find(decider, "decider"):
         spellings |= {node.id, node.name}
         for branch in structure.branches_of(node.key):

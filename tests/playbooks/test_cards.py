@@ -94,7 +94,7 @@ STATES = {
     "Not started": lambda plan: None,
     "At step 1 of 2": lambda plan: plan.call("a", "t"),
     "At step 2 of 2": lambda plan: plan.close(0, "a"),
-    "Completed": lambda plan: done(plan),
+    "Completed": lambda plan: [done(plan)],
     "Completed, with deviations": lambda plan: (plan.refuse("a", "rm"), done(plan)),
     "Incomplete": lambda plan: plan.add(Finished, verdict="incomplete"),
 }

@@ -12,10 +12,10 @@ from runbook_nb._view import Badge, Data
 from runbook_nb.playbooks.events import Approved, Failed, Reset, Settled, Skipped, TimedOut
 from runbook_nb.playbooks.run import run_of
 from runbook_nb.record.contents import contents_of
-from runbook_nb.record.log import ROW_TYPES, WIDTHS
+from runbook_nb.record.log import ROW_TYPES, STEP_KINDS, WIDTHS
 from runbook_nb.record.phrases import step_status
 from runbook_nb.record.steps import (
-    STEP_KINDS,
+    _TAKEN,
     STEP_STATES,
     STEP_VERDICTS,
     StepFacts,
@@ -29,7 +29,7 @@ from runbook_nb.record.steps import (
 )
 
 sys.path.append(str(Path(__file__).parents[1] / "playbooks"))
-from hand_events import Plan, book, step, stuck  # noqa: E402
+from hand_events import Plan, book, step, stuck
 
 OUTCOMES = ("ok", "error", "cached", "retried", "cancelled")
 
@@ -39,6 +39,7 @@ def steps_of(plan, **more):
 
 
 def test_every_kind_of_a_step_has_a_value_and_a_row():
+    assert set(_TAKEN) == STEP_KINDS
     assert {kind for kind in STEP_KINDS if WIDTHS[kind] == 1 and kind in ROW_TYPES} == STEP_KINDS
 
 

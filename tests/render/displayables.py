@@ -26,6 +26,8 @@ from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
 from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
+from runbook_nb.playbooks.enforcer import PlaybookEnforcer
+from runbook_nb.playbooks.eventlog import COLUMNS, EventLog
 from runbook_nb.playbooks.events import (
     Admitted,
     Approved,
@@ -40,6 +42,7 @@ from runbook_nb.playbooks.events import (
 from runbook_nb.playbooks.lint import PlaybookLint
 from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan, PlaybookStep
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.playbooks.report import PlaybookReport
 from runbook_nb.playbooks.run import PlaybookRun, run_of
 from runbook_nb.record.claims import Claim
 from runbook_nb.record.commits import WholeLog
@@ -289,7 +292,7 @@ def plan_events(word: str) -> list[Any]:
     book, at = playbook(word), datetime(2026, 11, 29, tzinfo=UTC)
     first, second, odd = (step.id for step in book.steps)
     told: list[tuple[type, dict[str, Any]]] = [
-        (Begun, {"playbook": book, "digest": "", "policy": {}, "skills": {}}),
+        (Begun, {"playbook": book, "digest": "", "policy": {"profile": "compat"}, "skills": {}}),
         (Admitted, {"call_id": "c1", "tool": word, "step_id": first, "arguments": {word: word}}),
         (Settled, {"call_id": "c1", "step_id": first, "outcome": "error", "error": word}),
         (Admitted, {"call_id": "c2", "tool": word, "step_id": first, "arguments": word}),
@@ -309,6 +312,13 @@ def plan_events(word: str) -> list[Any]:
             fields["pointer"] = fields["index"] + 1
         events.append(kind(seq=number, at=at, **fields))
     return events
+
+
+def enforced(word: str) -> Any:
+    enforcer = PlaybookEnforcer.from_playbook(playbook(word), policy="compat")
+    enforcer.settle(enforcer.admit(word, {word: word}), "error", error=word)
+    enforcer.admit(f"{word} 7")
+    return enforcer
 
 
 def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -334,6 +344,11 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
             CacaoLoss(effect="kept", what=word, places=(word,) * 7, note="it has no effect"),
         ),
     ),
+    EventLog: lambda word: EventLog(
+        activity="tool",
+        cases=1,
+        records=tuple({**dict.fromkeys(COLUMNS), "concept:name": word} for _ in range(3)),
+    ),
     Comparison: lambda word: answer(word).compare(again(word)),
     Explanation: lambda word: answer(word).why(f"b {word}"),
     Explorer: made_widget(lambda word: answer(word).explore()),
@@ -356,6 +371,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Playbook: playbook,
     PlaybookPlan: lambda word: replay(plan_events(word)).plan,
     PlaybookRun: lambda word: run_of(plan_events(word)),
+    PlaybookReport: lambda word: run_of(plan_events(word)).report,
+    PlaybookEnforcer: enforced,
     Record: lambda word: shelf(word).record,
     Rejudged: again,
     Selection: lambda word: rb.select({"days": 30, "known": True, "policy": word}, rules(word)),
