@@ -4,6 +4,7 @@
 #   make PYTHON=/path/to/python3    another interpreter
 #   make VENV=/path/to/folder       another place for the environment
 #   make test ARGS="-k rules"       arguments for pytest
+#   make test WORKERS=0             in one process, in order
 #   make notebooks ACCEPT=1         take outputs that say something else than before
 #   make bench ONLY=1,2,8           some goals of speed; QUICK=1 only sees that they run
 
@@ -16,6 +17,8 @@ $(error VENV is "$(VENV)"; make needs a single path without spaces)
 endif
 BIN := $(VENV)/bin
 ARGS ?=
+# One per processor, up to four: each collects all tests anew, and tests start processes of their own.
+WORKERS ?= logical
 # A quick run keeps no figures: they would not be results.
 MEASURE = $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick,--json $(RESULTS)) $(ARGS)
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
@@ -47,7 +50,7 @@ BROWSER := $(VENV)/.ready-browser
 VIEWER := tests/browser/viewer/node_modules/.package-lock.json
 
 .PHONY: help demo test browser notebooks notebooks-check lint types layers bench bench-peers bench-docs \
-	docs format clean
+	docs links format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile
@@ -56,7 +59,7 @@ demo: $(DEMO) ## run the demonstration
 	@"$(BIN)/runbook-nb" demo
 
 test: $(TEST) ## run the tests
-	@"$(BIN)/python" -m pytest --ignore=tests/browser $(ARGS)
+	@"$(BIN)/python" -m pytest --ignore=tests/browser -n $(WORKERS) --maxprocesses 4 --dist worksteal $(ARGS)
 
 browser: $(BROWSER) $(VIEWER) ## open notebooks and pages in a real browser; needs Chromium, node and npm
 	@"$(BIN)/python" .ci/fetch_axe.py
@@ -89,6 +92,9 @@ bench-docs: $(BENCH) ## write the figures of the last measurements into the docu
 
 docs: $(DOCS) ## build the documentation into docs/_build/html
 	@"$(BIN)/python" -m sphinx -q -E -W -b html docs docs/_build/html $(ARGS)
+
+links: $(DOCS) ## look whether the links that lead out of the documentation are alive; needs the network
+	@"$(BIN)/python" -m sphinx -q -E -b linkcheck docs docs/_build/links $(ARGS)
 
 format: $(DEV) ## rewrite the code in the house style
 	@"$(BIN)/ruff" check --fix-only --quiet

@@ -7,6 +7,7 @@ more than 10,000 values by aliases is refused, whoever wrote it.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,10 @@ BOUNDS: Final = Bounds(characters=2**20, depth=50, repeats=10_000, what="playboo
 
 Data = TypeVar("Data", str, bytes)
 
+#: What looking up a name fails with when it leads to no file.
+_NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+
+_ANY: Final = "give a mapping, a path, an open file, or JSON or YAML text"
 _SUFFIXES: Final = "give it the ending .yaml, .yml or .json"
 
 
@@ -83,6 +88,8 @@ def source_of(given: Any) -> Source:
         text = given.removeprefix("\ufeff")
         if text.lstrip()[:1] in ("{", "[") or "\n" in text:
             return source_of_text(text)
+        if not text.strip():
+            raise refused("an empty text holds no playbook", "empty", fix=_ANY)
         return source_of_file(given)
     if isinstance(given, os.PathLike):
         return source_of_file(given)
@@ -91,11 +98,7 @@ def source_of(given: Any) -> Source:
     if callable(getattr(given, "read", None)):
         return _source_of_open(given)
     kind = "None" if given is None else f"a value of type {type(given).__name__}"
-    raise refused(
-        f"a playbook cannot be read from {kind}",
-        "bad_source",
-        fix="give a mapping, a path, an open file, or JSON or YAML text",
-    )
+    raise refused(f"a playbook cannot be read from {kind}", "bad_source", fix=_ANY)
 
 
 def source_of_text(text: str, kind: str | None = None, path: Any = None) -> Source:
@@ -132,11 +135,16 @@ def kind_of(place: Path) -> str:
 
 
 def exists(path: Any) -> bool:
-    """Say whether there is a file of that name; what cannot be a name is none."""
+    """Say whether there is a file of that name; what cannot be a name is none.
+
+    One that may not be looked at is there: reading it tells why it cannot be read.
+    """
     try:
         Path(path).stat()
-    except (OSError, ValueError):
+    except ValueError:
         return False
+    except OSError as error:
+        return error.errno not in _NO_FILE
     return True
 
 
