@@ -513,7 +513,6 @@ class Keeper:
         """Note that the plan is taken up again, and which calls are open."""
         running = tuple(c.call_id for c in self.state.calls.values() if c.outcome is None)
         self._happen(Resumed, after=self.state.seq, open=running, torn=torn)
-        self.watch_stuck()
 
     def note_unresolved(self, step: StepTerms) -> None:
         """Note that a required step is not done at the end of a run; once."""

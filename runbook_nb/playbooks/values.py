@@ -47,6 +47,11 @@ class Kept:
     def __init__(self, redact: Redact | Mapping[str, Any] | None) -> None:
         self._redactor = Redactor(as_redact(redact))
 
+    @property
+    def hides(self) -> bool:
+        """Whether anything is to be hidden."""
+        return bool(self._redactor.active)
+
     def arguments(self, given: Any) -> Any:
         """Give what is kept of the arguments of a call."""
         if self._redactor.active:
