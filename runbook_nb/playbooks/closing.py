@@ -14,6 +14,7 @@ from runbook_nb.playbooks.judging import (
     current_of,
     is_cap_full,
     is_done,
+    judge,
     missing_tools,
     quoted,
 )
@@ -220,9 +221,9 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     if state.block and terms.budget is not None and state.plan.total_tool_calls >= terms.budget:
         return f"the run has made the {counted(terms.budget, 'call')} it may make"
     if terms.interleaved:
-        still = [one for one in terms.steps if one.index not in state.closed]
+        still = [one for one in terms.steps if one.index not in state.closed and not one.person]
         reasons = [_stuck_at(terms, state, one) for one in still]
-        return None if None in reasons else reasons[0]
+        return None if None in reasons or not reasons else reasons[0]
     reason = _stuck_at(terms, state, current)
     if reason is None or current.step.required or terms.policy.optional == "blocking":
         return reason
@@ -232,7 +233,8 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
 def _way_past(terms: Terms, state: PlanState, current: StepTerms) -> bool:
     """Say whether some later step can be reached over optional ones."""
     for later in terms.steps[current.index + 1 :]:
-        if later.tools and _stuck_at(terms, state, later) is None:
+        reached = any(judge(terms, state, tool).passed_over for tool in later.tools)
+        if reached and _stuck_at(terms, state, later) is None:
             return True
         if later.step.required:
             return False
@@ -252,8 +254,10 @@ def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
     if lacking:
         return f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, not done; {_ASK}"
     missing = missing_tools(at, state)
-    outside = [tool for tool in missing if not terms.lenient and terms.is_outside(at, tool)]
-    if outside:
+    outside = [
+        tool for tool in missing or at.tools if not terms.lenient and terms.is_outside(at, tool)
+    ]
+    if outside and (missing or len(outside) == len(at.tools)):
         return (
             f"step {quoted(at.id)} expects {listed(map(quoted, outside))}, "
             "which the skills it uses do not allow"

@@ -8,8 +8,7 @@ lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from runbook_nb._text import MISSING
@@ -274,25 +273,17 @@ class HeldPlan:
 
     # -- inside ----------------------------------------------------------------------------
 
-    @contextmanager
-    def _doing(self) -> Iterator[Keeper]:
+    def _doing(self) -> _Doing:
         """Do something to the plan: alone, kept when it is done, told of when it is kept."""
+        return _Doing(self)
+
+    def _done(self) -> None:
+        """Keep what was done, before anybody hears of it; under the lock."""
         keeper = self._keeper
-        try:
-            with self._lock:
-                self._depth += 1
-                try:
-                    yield keeper
-                finally:
-                    self._depth -= 1
-                    if not self._depth and keeper.made:
-                        made, keeper.made = keeper.made, []
-                        self._events.extend(made)
-                        self._observers.push(made)
-                        self._keep(made)
-        finally:
-            if not self._depth:
-                self._observers.tell()
+        made, keeper.made = keeper.made, []
+        self._events.extend(made)
+        self._observers.push(made)
+        self._keep(made)
 
     def _keep(self, events: list[Event]) -> None:
         """Write to the journal; what it does not take waits, and is written before what follows."""
@@ -306,3 +297,30 @@ class HeldPlan:
         place = self.plan.current_step_index
         steps = self._keeper.terms.steps
         return steps[place] if 0 <= place < len(steps) else None
+
+
+class _Doing:
+    """A ``with`` block in which something is done to a plan; a generator would cost more."""
+
+    __slots__ = ("_plan",)
+
+    def __init__(self, plan: HeldPlan) -> None:
+        self._plan = plan
+
+    def __enter__(self) -> Keeper:
+        plan = self._plan
+        plan._lock.acquire()
+        plan._depth += 1
+        return plan._keeper
+
+    def __exit__(self, *raised: object) -> None:
+        plan = self._plan
+        plan._depth -= 1
+        outermost = not plan._depth
+        try:
+            if outermost and plan._keeper.made:
+                plan._done()
+        finally:
+            plan._lock.release()
+            if outermost:
+                plan._observers.tell()
