@@ -102,9 +102,10 @@ def replay(events: Iterable[Event]) -> PlanState:
 
 
 def _begin(event: Any) -> PlanState:
-    plan = event.plan
-    if plan is None:
+    if event.plan is None:
         plan = PlaybookPlan(playbook=event.playbook, started_at=event.at)
+    else:
+        plan = event.plan.model_copy(deep=True)  # an event never changes
     state = PlanState(
         plan,
         EnforcementPolicy.of(event.policy),

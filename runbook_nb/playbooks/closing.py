@@ -223,11 +223,37 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     if terms.interleaved:
         still = [one for one in terms.steps if one.index not in state.closed and not one.person]
         reasons = [_stuck_at(terms, state, one) for one in still]
-        return None if None in reasons or not reasons else reasons[0]
+        moving = [one for one, why in zip(still, reasons, strict=True) if why is None]
+        if not still or any(_is_reached(terms, state, one) for one in moving):
+            return None
+        return next(why for why in reasons if why is not None)
     reason = _stuck_at(terms, state, current)
     if reason is None or current.step.required or terms.policy.optional == "blocking":
         return reason
     return reason if not _way_past(terms, state, current) else None
+
+
+def _is_reached(terms: Terms, state: PlanState, at: StepTerms) -> bool:
+    """Say whether a call of what a step lacks goes to it, and not to an earlier open one."""
+    asked = missing_tools(at, state) or at.tools
+    return not asked or any(judge(terms, state, tool).index == at.index for tool in asked)
+
+
+def waits_for_person(terms: StepTerms, state: PlanState) -> bool:
+    """Say whether a person has to close a step, or to approve it before its tools are called.
+
+    Examples
+    --------
+    >>> from runbook_nb.playbooks.model import Playbook, PlaybookPlan, PlaybookStep
+    >>> step = PlaybookStep(id="sign", description="Sign.", kind="manual")
+    >>> book = Playbook(id="ir", name="Response", steps=[step])
+    >>> state = PlanState(PlaybookPlan(playbook=book), EnforcementPolicy())
+    >>> waits_for_person(Terms(book, {}, state.policy).steps[0], state)
+    True
+    """
+    if terms.person:
+        return True
+    return terms.step.kind == "approval" and not state.facts_of(terms.id).approvals
 
 
 def _way_past(terms: Terms, state: PlanState, current: StepTerms) -> bool:
@@ -243,11 +269,9 @@ def _way_past(terms: Terms, state: PlanState, current: StepTerms) -> bool:
 
 def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
     """Say why no call can close one step."""
-    if at.person:
+    if waits_for_person(at, state) or not state.block:
         return None
     facts = state.steps.get(at.id)
-    if not state.block:
-        return None
     if facts is not None and facts.timed_out_at is not None and state.policy.on_timeout == "block":
         return f"step {quoted(at.id)} took longer than it may, and {_ASK}"
     lacking = [name for name in at.step.requires if not is_done(terms, state, name)]

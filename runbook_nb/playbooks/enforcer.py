@@ -171,7 +171,7 @@ class PlaybookEnforcer(HeldSteps):
         >>> PlaybookEnforcer.from_playbook(book).admit("scan").step_id
         'look'
         """
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             name = self._call_id(call_id)
             found = keeper.admit(name, tool, arguments, parent=parent, batch=batch)
             return self._admission(name, tool, found)
@@ -199,7 +199,7 @@ class PlaybookEnforcer(HeldSteps):
         batch : str, optional
             What the reply is named by.
         """
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             name = batch or f"batch-{keeper.state.seq + 1}"
             return [
                 self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
@@ -236,7 +236,7 @@ class PlaybookEnforcer(HeldSteps):
         if isinstance(admission, Admission) and not admission.provisional:
             return admission
         name = admission if isinstance(admission, str) else admission.call_id
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             waiting = self._provisional.pop(name, None)
             if waiting is None:
                 raise PlaybookError(
@@ -457,6 +457,7 @@ class PlaybookEnforcer(HeldSteps):
     ) -> Admission:
         step = None if found.index is None else self._keeper.terms.steps[found.index].step
         state = self._keeper.state
+        call = state.calls.get(name)
         return Admission(
             name,
             tool,
@@ -464,6 +465,6 @@ class PlaybookEnforcer(HeldSteps):
             step,
             at=settings.clock() if found.violation is not None else self.plan.started_at,
             told=state.record,
-            seq=None if provisional else state.seq,
+            seq=call.seq if call is not None and not provisional else None,
             provisional=provisional,
         )
