@@ -25,6 +25,7 @@ DOORS: dict[str, str] = {
     "report": "runbook_nb.share.report:write_report",
     "notebook": "runbook_nb.share.notebook:write_notebook",
     "sheet": "runbook_nb.share.spreadsheet:write_sheet",
+    "table": "runbook_nb.share.spreadsheet:write_table",
     "from_notebook": "runbook_nb.share.hydrate:read_notebook",
     "rulelab": "runbook_nb.widgets.rulelab:RuleLab",
 }

@@ -168,6 +168,7 @@ def _admit(state: PlanState, event: Any) -> None:
         judged=event.judged,
         early_for=event.early_for,
         seq=event.seq,
+        exact=event.exact,
     )
     if step_id is None:
         return
@@ -190,6 +191,7 @@ def _refuse(state: PlanState, event: Any) -> None:
         batch=event.batch,
         violation=event.violation,
         seq=event.seq,
+        exact=event.exact,
     )
     if event.step_id is not None:
         state.touched(event.step_id).refused[event.violation] += 1
@@ -239,6 +241,8 @@ def _settle(state: PlanState, event: Any) -> None:
     call.step_id = event.step_id
     if event.arguments is not None:
         call.arguments = event.arguments
+    call.exact = call.exact and event.exact
+    state.left.discard(event.call_id)
     if event.filed:
         _file(state, event, call)
 
@@ -339,12 +343,7 @@ def _reset(state: PlanState, event: Any) -> None:
 
 
 def _resume(state: PlanState, event: Any) -> None:
-    for call_id in event.cancelled:
-        call = state.calls[call_id]
-        if call.step_id is not None:
-            state.touched(call.step_id).running.pop(call_id, None)
-        call.outcome = "cancelled"
-        call.ended = event.at
+    state.left.update(call_id for call_id in event.open if call_id in state.calls)
 
 
 def _finish(state: PlanState, event: Any) -> None:

@@ -216,17 +216,17 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     True
     """
     current = current_of(terms, state)
-    if current is None or any(facts.running for facts in state.steps.values()):
+    if current is None or any(facts.running.keys() - state.left for facts in state.steps.values()):
         return None
     if state.block and terms.budget is not None and state.plan.total_tool_calls >= terms.budget:
         return f"the run has made the {counted(terms.budget, 'call')} it may make"
     if terms.interleaved:
-        still = [one for one in terms.steps if one.index not in state.closed and not one.person]
-        reasons = [_stuck_at(terms, state, one) for one in still]
-        moving = [one for one, why in zip(still, reasons, strict=True) if why is None]
-        if not still or any(_is_reached(terms, state, one) for one in moving):
+        still = [one for one in terms.steps if one.index not in state.closed]
+        still = [one for one in still if not waits_for_person(one, state)]
+        reasons = {one.index: _stuck_at(terms, state, one) for one in still}
+        if any(reasons[o.index] is None and _is_reached(terms, state, o) for o in still):
             return None
-        return next(why for why in reasons if why is not None)
+        return next((why for why in reasons.values() if why is not None), None)
     reason = _stuck_at(terms, state, current)
     if reason is None or current.step.required or terms.policy.optional == "blocking":
         return reason
@@ -290,7 +290,15 @@ def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
         return f"the skills that step {quoted(at.id)} uses allow no tool at all"
     if at.open_ended:
         return f"step {quoted(at.id)} lists no tools and has no cap, so no call closes it; {_ASK}"
-    if is_cap_full(at, state) and not (missing and state.policy.on_cap == "hold"):
+    running = {} if facts is None else facts.running
+    still = [tool for tool in missing if tool not in running.values()]
+    if is_cap_full(at, state) and not (still and state.policy.on_cap == "hold"):
+        left = sorted(running.keys() & state.left)
+        if left:
+            return (
+                f"step {quoted(at.id)} waits for what came of {listed(map(quoted, left))}, which "
+                f"ran when the plan was left: settle it, or {_ASK}"
+            )
         return (
             f"step {quoted(at.id)} had the {counted(max(at.cap or 0, 1), 'call')} it may have and "
             f"is not closed; {_ASK}"

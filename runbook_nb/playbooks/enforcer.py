@@ -26,6 +26,7 @@ from runbook_nb.playbooks.model import (
     PlaybookPlan,
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.playbooks.state import PlanState
 from runbook_nb.playbooks.stepping import HeldSteps
 from runbook_nb.playbooks.telling import Observer
 from runbook_nb.settings import settings
@@ -102,7 +103,7 @@ class PlaybookEnforcer(HeldSteps):
             skills=skill_facts(skills or {}),
             block=bool(block_violations),
             record=bool(record_violations),
-            key=key,
+            key=key if key is not None else getattr(journal, "key", None),
             plan=None if fresh else plan.model_copy(deep=True),
         )
         state = apply(None, begun)
@@ -351,7 +352,7 @@ class PlaybookEnforcer(HeldSteps):
     ) -> PlaybookEnforcer:
         """Take a plan up again from what `dump` gave.
 
-        Calls that were running then are cancelled: what came of them is not known.
+        Calls that were running then are open: what came of them is not known; see `resume`.
 
         Parameters
         ----------
@@ -386,7 +387,7 @@ class PlaybookEnforcer(HeldSteps):
                 fix=f"give what PlaybookEnforcer.dump() gave, of schema {SCHEMA!r}",
             )
         events = [from_dict(one) for one in dumped["events"]]
-        return cls._again(events, skills, (journal, observers, redact), always=False)
+        return cls._again(events, skills, (journal, observers, redact), None)
 
     @classmethod
     def resume(
@@ -398,6 +399,12 @@ class PlaybookEnforcer(HeldSteps):
         redact: Redact | Mapping[str, Any] | None = None,
     ) -> PlaybookEnforcer:
         """Take a plan up again from its journal, and go on writing to it.
+
+        The plan, the violations and what acted of the skills are what they were. Calls that were
+        running when the journal was left are open, and named by the event ``resumed``: what came
+        of them is not known, so that they still take their places under a cap. Whoever finds out
+        tells it by `settle`, ``"cancelled"`` where it never happened. Was the end of the journal
+        broken off, the event says so.
 
         Parameters
         ----------
@@ -412,25 +419,36 @@ class PlaybookEnforcer(HeldSteps):
             It holds no plan, or a skill is not what it was.
         """
         events = list(journal.events())
-        return cls._again(events, skills, (journal, observers, redact), always=True)
+        torn = str(getattr(journal, "torn", ""))
+        return cls._again(events, skills, (journal, observers, redact), torn)
 
     @classmethod
     def _again(
-        cls, events: list[Event], skills: Mapping[str, Any] | None, around: Any, *, always: bool
+        cls, events: list[Event], skills: Mapping[str, Any] | None, around: Any, torn: str | None
     ) -> PlaybookEnforcer:
         state = replay(events)
-        begun = events[0]
-        facts = begun.skills if isinstance(begun, Begun) else {}
-        enforcer = cls.__new__(cls)
-        enforcer._set_up(state, skills_from(facts) if skills is None else skills, around)
         if skills is not None:
-            refuse_other_skills(facts, skill_facts(skills))
+            refuse_other_skills(state.skills, skill_facts(skills))
+        enforcer = cls._of_state(state, skills, around)
         enforcer._events.extend(events)
-        running = tuple(call.call_id for call in state.calls.values() if call.outcome is None)
-        if always or running:
-            with enforcer._doing() as keeper:
-                keeper.resume(running)
+        if torn is not None or any(call.outcome is None for call in state.calls.values()):
+            enforcer._take_up(torn or "")
         return enforcer
+
+    @classmethod
+    def _of_state(
+        cls, state: PlanState, skills: Mapping[str, Any] | None = None, around: Any = None
+    ) -> PlaybookEnforcer:
+        """Give an enforcer of a plan as it stands; nothing is noted."""
+        enforcer = cls.__new__(cls)
+        known = skills_from(state.skills) if skills is None else skills
+        enforcer._set_up(state, known, around or (None, (), None))
+        return enforcer
+
+    def _take_up(self, torn: str) -> None:
+        """Note that the plan is taken up again."""
+        with self._doing() as keeper:
+            keeper.resume(torn)
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -463,7 +481,7 @@ class PlaybookEnforcer(HeldSteps):
             tool,
             found,
             step,
-            at=settings.clock() if found.violation is not None else self.plan.started_at,
+            at=self._keeper.now or self.plan.started_at,
             told=state.record,
             seq=call.seq if call is not None and not provisional else None,
             provisional=provisional,

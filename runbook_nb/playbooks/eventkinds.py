@@ -111,6 +111,8 @@ class Admitted(Event):
         False for a call that was recorded without having been asked for.
     early_for : str or None
         The later step whose tool this is.
+    exact : bool
+        Whether the arguments are kept as they were given: nothing hidden, all of it plain data.
     """
 
     kind: ClassVar[str] = "admitted"
@@ -125,6 +127,7 @@ class Admitted(Event):
     housekeeping: bool = False
     judged: bool = True
     early_for: str | None = None
+    exact: bool = True
 
     @property
     def args_digest(self) -> str | None:
@@ -156,6 +159,8 @@ class Refused(Event):
         What the violation says of itself.
     noted : bool
         Whether it stands among the violations.
+    exact : bool
+        Whether the arguments are kept as they were given: nothing hidden, all of it plain data.
     """
 
     kind: ClassVar[str] = "refused"
@@ -171,6 +176,7 @@ class Refused(Event):
     hints: tuple[str, ...] = ()
     blocked: bool = True
     noted: bool = True
+    exact: bool = True
 
     @property
     def args_digest(self) -> str | None:
@@ -206,6 +212,8 @@ class Settled(Event):
         What it gave, redacted, where a check reads it.
     arguments : object
         What it was really called with, where that is not what it was admitted with.
+    exact : bool
+        Whether result and arguments are kept as they were given: nothing hidden, all plain data.
     """
 
     kind: ClassVar[str] = "settled"
@@ -221,6 +229,7 @@ class Settled(Event):
     error: str | None = None
     result: Any = None
     arguments: Any = None
+    exact: bool = True
 
 
 @frozen
@@ -419,14 +428,18 @@ class Resumed(Event):
     ----------
     after : int
         The sequence number of the last event that was kept.
-    cancelled : tuple of str
-        Calls that were running when it was left; what came of them is not known.
+    open : tuple of str
+        Calls that were running when it was left. They are open until somebody tells what came of
+        them.
+    torn : str
+        What was broken off at the end of the journal, in words.
     """
 
     kind: ClassVar[str] = "resumed"
 
     after: int
-    cancelled: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    torn: str = ""
 
 
 @frozen

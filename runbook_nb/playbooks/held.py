@@ -31,6 +31,7 @@ from runbook_nb.playbooks.summary import summary_of
 from runbook_nb.playbooks.telling import Observer, Observers
 from runbook_nb.playbooks.terms import StepTerms, Terms
 from runbook_nb.playbooks.values import Kept
+from runbook_nb.settings import settings
 
 #: What `HeldPlan.dump` says it is.
 SCHEMA: Final = "runbook_nb/playbook-run/1"
@@ -176,10 +177,17 @@ class HeldPlan:
 
     @property
     def waits_for_person(self) -> bool:
-        """Whether the current step is one that a person has to close or to approve first."""
+        """Whether the current step is one that a person has to close or to approve first.
+
+        Where steps interleave, whether some open step is.
+        """
         with self._lock:
+            terms, state = self._keeper.terms, self._keeper.state
             step = self._current()
-            return step is not None and waits_for_person(step, self._keeper.state)
+            here = [] if step is None else [step]
+            if terms.interleaved:
+                here = [one for one in terms.steps if one.index not in state.closed]
+            return any(waits_for_person(one, state) for one in here)
 
     def early_calls(self, step: str | PlaybookStep | None = None) -> tuple[Call, ...]:
         """Give the calls of a step's tools that were made before it was current.
@@ -343,6 +351,8 @@ class _Doing:
     def __enter__(self) -> Keeper:
         plan = self._plan
         plan._lock.acquire()
+        if not plan._depth:
+            plan._keeper.now = settings.clock()
         plan._depth += 1
         return plan._keeper
 
@@ -359,6 +369,8 @@ class _Doing:
                         plan._take_back()
                     raise
         finally:
+            if outermost:
+                plan._keeper.now = None
             plan._lock.release()
             if outermost:
                 plan._observers.tell()

@@ -14,6 +14,7 @@ from runbook_nb._json import canonical, to_wire
 from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import RunbookError
 from runbook_nb.playbooks.events import Begun
+from runbook_nb.playbooks.journal_decisions import claim_asked, claim_decisions, line_place
 from runbook_nb.playbooks.journal_lines import Reading
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.record.claims import ANY, NOTHING_ELSE, Claims, Place
@@ -77,14 +78,10 @@ def verify_reading(found: Reading, name: str, *, head: str | None = None) -> Ver
             told, why = "what it decided follows from what was asked", "its lines were changed"
             claims.unchecked("decisions", told, why, ("lines",))
         return Verification(name, claims.made)
-    _claim_header(begun, claims)
-    named = f"{begun.playbook.name} in {name}"
-    return Verification(named, claims.made)
-
-
-def line_place(number: int, *inside: Any) -> Place:
-    """Give the place of a line, told by its number from 1, or of something in it."""
-    return ("lines", number - 1, *inside)
+    _claim_header(begun, found.writer, claims)
+    claim_decisions(found, claims)
+    claim_asked(found, claims)
+    return Verification(f"{begun.playbook.name} in {name}", claims.made)
 
 
 # --- the lines ------------------------------------------------------------------------------------
@@ -135,7 +132,7 @@ def _claim_end(found: Reading, head: str | None, claims: Claims) -> None:
 # --- the header -----------------------------------------------------------------------------------
 
 
-def _claim_header(begun: Begun, claims: Claims) -> None:
+def _claim_header(begun: Begun, writer: str, claims: Claims) -> None:
     told = begun.to_dict()
     book = told["playbook"]
     claims.check(
@@ -156,6 +153,8 @@ def _claim_header(begun: Begun, claims: Claims) -> None:
         expected = skill_digest(skill) if isinstance(skill, Mapping) else None
         id_ = f"header.skill[{clip(visible(key), 60)}]"
         claims.check(id_, said, given, expected, "the skill in the header", place)
+    told_of = f"it was written by {clip(visible(writer), 60)}"
+    claims.unchecked("header.writer", told_of, NOTHING_ELSE, line_place(1, "writer"))
     claims.unchecked(
         "header.choices",
         "that playbook, policy and those skills were the ones to be held to",
@@ -163,6 +162,7 @@ def _claim_header(begun: Begun, claims: Claims) -> None:
         line_place(1, "event", "block"),
         line_place(1, "event", "record"),
         line_place(1, "event", "key"),
+        line_place(1, "event", "plan"),
     )
 
 

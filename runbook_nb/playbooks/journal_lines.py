@@ -7,9 +7,9 @@ their order, which the evidence of a call depends on::
 
 ``check`` is the digest of the line without it, so that no line can be changed by itself; ``prev``
 is the digest of the whole line before, so that none can be taken out, put in or moved. The first
-line has ``schema`` and no ``prev``. Events that happened together carry ``more``, the number of
-those that follow: they count when all are there. Whatever is read is read as if somebody else had
-written it.
+line has ``schema``, ``writer`` and no ``prev``. Events that happened together carry ``more``, the
+number of those that follow: they count when all are there. Whatever is read is read as if somebody
+else had written it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from runbook_nb._ids import digest
 from runbook_nb._json import encode
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._value import frozen
+from runbook_nb._version import __version__
 from runbook_nb.errors import CycleError, JournalError, JsonError, RunbookError
 from runbook_nb.playbooks.events import Event, from_dict
 
@@ -31,7 +32,11 @@ SCHEMA: Final = "runbook_nb/playbook-journal/1"
 #: What every line begins with: the end of a file that does not go on so was not broken off.
 _LEAD: Final = b'{"check":"sha-256:'
 _NEEDED: Final = frozenset({"check", "event", "prev"})
-_MAY: Final = _NEEDED | {"more", "schema"}
+_FIRST: Final = frozenset({"schema", "writer"})
+_MAY: Final = _NEEDED | _FIRST | {"more"}
+
+#: What writes the lines, as the first of them says: sentences are those of a version.
+WRITER: Final = f"runbook_nb {__version__}"
 
 #: Said of what was broken off.
 UNDONE: Final = "what it held was never acknowledged"
@@ -51,12 +56,15 @@ class Line:
         What it holds.
     more : int
         How many of the events that happened together follow it.
+    writer : str
+        What wrote the journal; of the first line alone.
     """
 
     number: int
     text: str
     event: Event
     more: int = 0
+    writer: str = ""
 
     @property
     def digest(self) -> str:
@@ -99,6 +107,8 @@ class Reading:
         Bytes of a file up to where its next line goes.
     unended : bool
         Whether the last line lacks nothing but its end.
+    writer : str
+        What wrote it, by its own word.
 
     Examples
     --------
@@ -111,6 +121,7 @@ class Reading:
     torn: str = ""
     size: int = 0
     unended: bool = False
+    writer: str = ""
 
     @property
     def head(self) -> str | None:
@@ -185,7 +196,7 @@ def write_lines(events: Sequence[Event], head: str | None) -> list[str]:
         if number < len(events):
             rest["more"] = len(events) - number
         if head is None:
-            rest["schema"] = SCHEMA
+            rest.update(schema=SCHEMA, writer=WRITER)
         try:
             text = encode({"event": event.to_dict(), **rest})
         except (JsonError, CycleError, RecursionError) as error:
@@ -261,11 +272,13 @@ def read_texts(
     faults: list[Fault] = []
     before: bytes | None = None
     lengths: list[int] = []
+    writer = ""
     left = 0
     for number, data in enumerate(texts, 1):
         line = _read(number, data, before, left, faults)
         if line is not None:
             lines.append(line)
+            writer = line.writer or writer
         left = 0 if line is None else line.more
         before = data
         lengths.append(len(data) + 1)
@@ -320,9 +333,12 @@ def _read(
             "does not begin a journal" if before is None else "does not follow the line before it",
         )
     schema = body.get("schema")
-    if (number == 1 and schema != SCHEMA) or (number > 1 and "schema" in body):
+    wrote = body.get("writer", "")
+    if (number == 1 and schema != SCHEMA) or (number > 1 and _FIRST & body.keys()):
         known = f"has the form {clip(visible(str(schema)), 60)!r}, and this reads {SCHEMA!r}"
         wrong("schema", known if number == 1 else "says again which form the journal has")
+    elif number == 1 and not isinstance(wrote, str):
+        wrong("schema", "does not say what wrote it")
     more = body.get("more", 0)
     if type(more) is not int or (more < 1 and "more" in body) or (left and more != left - 1):
         wrong("group", "does not belong to the events that happened together with it")
@@ -341,4 +357,4 @@ def _read(
         wrong("order", f"holds event {event.seq}")
     if (event.kind == "begun") != (number == 1):
         wrong("order", "begins a plan anew" if number > 1 else "does not begin a plan")
-    return Line(number=number, text=text, event=event, more=more)
+    return Line(number=number, text=text, event=event, more=more, writer=str(wrote))

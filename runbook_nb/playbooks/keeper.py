@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from runbook_nb.errors import PlaybookError
@@ -82,7 +83,7 @@ class Keeper:
     ['admitted', 'settled', 'closed']
     """
 
-    __slots__ = ("_timed", "given", "kept", "made", "state", "terms")
+    __slots__ = ("_timed", "given", "kept", "made", "now", "state", "terms")
 
     def __init__(self, terms: Terms, state: PlanState, kept: Kept) -> None:
         self.terms = terms
@@ -91,6 +92,8 @@ class Keeper:
         self.made: list[Event] = []
         #: What running calls were really given: evidence is looked for in that, never kept.
         self.given: dict[str, Any] = {}
+        #: The time of what is being asked; None where the clock is to be asked each time.
+        self.now: datetime | None = None
         self._timed = tuple(one for one in terms.steps if one.seconds is not None)
 
     def fork(self) -> Keeper:
@@ -115,11 +118,19 @@ class Keeper:
         state.noted = list(state.noted)
         state.closed = set(state.closed)
         forked = Keeper(self.terms, state, self.kept)
+        forked.now = self.now
         forked.given = dict(self.given)
         return forked
 
+    def _now(self) -> datetime:
+        """Give the time: one for all that is made of one thing that was asked."""
+        if self.now is not None:
+            return self.now
+        moment: datetime = settings.clock()
+        return moment
+
     def _happen(self, kind: type[Event], **fields: Any) -> Any:
-        event = kind(seq=self.state.seq + 1, at=settings.clock(), **fields)
+        event = kind(seq=self.state.seq + 1, at=self._now(), **fields)
         apply(self.state, event)
         self.made.append(event)
         return event
@@ -140,8 +151,9 @@ class Keeper:
         found = judge(self.terms, self.state, tool, arguments)
         step = None if found.index is None else self.terms.steps[found.index]
         given = self.kept.arguments(arguments)
+        exact = self.kept.is_exact(arguments, given)
         if not found.allowed:
-            self._refuse(found, call_id, tool, given, parent=parent, batch=batch)
+            self._refuse(found, call_id, tool, given, exact, parent=parent, batch=batch)
             return found
         for place in found.passed_over:
             self._pass_over(place, tool, step)
@@ -157,6 +169,7 @@ class Keeper:
             batch=batch,
             housekeeping=found.housekeeping,
             early_for=early,
+            exact=exact,
         )
         self.given[call_id] = arguments
         if found.violation is not None:
@@ -170,6 +183,7 @@ class Keeper:
         call_id: str,
         tool: str,
         given: Any,
+        exact: bool = True,
         **where: str | None,
     ) -> None:
         step = None if found.index is None else self.terms.steps[found.index]
@@ -184,6 +198,7 @@ class Keeper:
             hints=found.hints,
             blocked=found.blocked,
             noted=self.state.record,
+            exact=exact,
             **where,
         )
         self.watch_stuck()
@@ -210,15 +225,17 @@ class Keeper:
             step = self.terms.steps[found.index or 0]
             for place in found.passed_over:
                 self._pass_over(place, tool, step)
+        given = self.kept.arguments(arguments)
         self._happen(
             Admitted,
             call_id=call_id,
             tool=tool,
             step_id=None if step is None else step.id,
             index=None if step is None else step.index,
-            arguments=self.kept.arguments(arguments),
+            arguments=given,
             housekeeping=found.housekeeping,
             judged=False,
+            exact=self.kept.is_exact(arguments, given),
         )
         self.given[call_id] = arguments
         self.settle(call_id, moves=False)
@@ -243,6 +260,8 @@ class Keeper:
         changed = arguments is not None and arguments is not given
         given = arguments if changed else given
         step = self._filed_under(call)
+        kept = self.kept.arguments(given) if changed else None
+        gave = self.kept.result(result) if self._reads_results(step) else None
         counts = outcome != "cached" or self.state.policy.cached_counts
         filed = not call.housekeeping and outcome != "cancelled" and counts
         self._happen(
@@ -256,8 +275,10 @@ class Keeper:
             matched=self._matched(step, call, outcome, given) if filed else (),
             checks=self._checks(step, call, outcome, (given, result, error)) if filed else (),
             error=self.kept.error(error),
-            result=self.kept.result(result) if self._reads_results(step) else None,
-            arguments=self.kept.arguments(given) if changed else None,
+            result=gave,
+            arguments=kept,
+            exact=(kept is None or self.kept.is_exact(given, kept))
+            and (gave is None or self.kept.is_exact(result, gave)),
         )
         if not (filed and moves) or step is None:
             return False
@@ -435,7 +456,7 @@ class Keeper:
             if record is None or record.started_at is None or step.index in self.state.closed:
                 continue
             facts = self.state.facts_of(step.id)
-            seconds = (settings.clock() - record.started_at).total_seconds()
+            seconds = (self._now() - record.started_at).total_seconds()
             allowed = step.seconds or 0.0
             if facts.timed_out_at is not None or seconds <= allowed:
                 continue
@@ -488,9 +509,11 @@ class Keeper:
         """Note what the run comes to."""
         self._happen(Finished, verdict=verdict, unresolved=unresolved, unmatched=unmatched)
 
-    def resume(self, running: tuple[str, ...]) -> None:
-        """Note that the plan is taken up again; calls that were running are cancelled."""
-        self._happen(Resumed, after=self.state.seq, cancelled=running)
+    def resume(self, torn: str = "") -> None:
+        """Note that the plan is taken up again, and which calls are open."""
+        running = tuple(c.call_id for c in self.state.calls.values() if c.outcome is None)
+        self._happen(Resumed, after=self.state.seq, open=running, torn=torn)
+        self.watch_stuck()
 
     def note_unresolved(self, step: StepTerms) -> None:
         """Note once that a required step is not done at the end of a run.

@@ -58,6 +58,8 @@ class Call:
         The later step whose tool it called before its time.
     seq : int
         The event that admitted or refused it.
+    exact : bool
+        Whether its arguments are kept as they were given.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class Call:
     checks: tuple[str, ...] = ()
     early_for: str | None = None
     seq: int = 0
+    exact: bool = True
 
     @property
     def succeeded(self) -> bool:
@@ -212,6 +215,8 @@ class PlanState:
         The violations.
     closed : set of int
         The places of steps that were closed or skipped.
+    left : set of str
+        Calls that were running when the plan was left, and of which nobody has told since.
     seq : int
         The sequence number of the last event.
     verdict : str or None
@@ -234,6 +239,7 @@ class PlanState:
     calls: dict[str, Call] = field(default_factory=dict)
     noted: list[Noted] = field(default_factory=list)
     closed: set[int] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
     seq: int = 0
     verdict: str | None = None
 

@@ -148,7 +148,7 @@ def _checks(ground: Ground, at: Place) -> Findings:
     problems = problems_in(at.step)
     for one in problems:
         fix = one.fix or "see what checks may say"
-        yield at.found("bad_checks", severity, one.where or "checks", one.message, fix)
+        yield at.found("bad_check", severity, one.where or "checks", one.message, fix)
     for place in ("checks", "validation"):
         if getattr(at.step, place) and not acted_on:
             yield at.found(

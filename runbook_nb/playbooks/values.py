@@ -58,6 +58,22 @@ class Kept:
                 return FrozenDict(given)
         return None if given is None else _plain(given)
 
+    @staticmethod
+    def is_exact(given: Any, kept: Any) -> bool:
+        """Say whether what is kept is what was given: nothing hidden, nothing turned into text.
+
+        Examples
+        --------
+        >>> from datetime import date
+        >>> day = date(2026, 1, 2)
+        >>> Kept.is_exact({"a": 1}, {"a": 1}), Kept.is_exact({"at": day}, {"at": "2026-01-02"})
+        (True, False)
+        """
+        try:
+            return given is kept or bool(given == kept)
+        except Exception:  # a foreign comparison may fail, or give more than yes or no
+            return False
+
     def result(self, given: Any) -> Any:
         """Give what is kept of the result of a call."""
         if self._redactor.active:

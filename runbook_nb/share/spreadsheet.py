@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,7 +58,33 @@ def sheet_of(envelope: Envelope) -> Sheet:
     >>> sheet.guarded
     1
     """
-    frame, hidden, guarded = envelope.to_frame(typed=False), redactor_of(envelope), 0
+    frame = envelope.to_frame(typed=False)
+    columns = [frame[name].tolist() for name in frame.columns]
+    text, guarded = csv_of(frame.columns, zip(*columns, strict=True), redactor_of(envelope).text)
+    table = envelope.verdicts
+    return Sheet(text=text, rows=len(frame), total=table.total, guarded=guarded)
+
+
+def csv_of(
+    columns: Iterable[Any], rows: Iterable[Iterable[Any]], hidden: Callable[[str], str] = str
+) -> tuple[str, int]:
+    r"""Give rows as CSV, and how many texts in it were written behind an apostrophe.
+
+    Parameters
+    ----------
+    columns : iterable
+        What they are called.
+    rows : iterable of iterable
+        A value for each column.
+    hidden : callable, optional
+        Takes out of a text what must not be seen.
+
+    Examples
+    --------
+    >>> csv_of(["host", "days"], [["=1+1", 9], ["web", None]])
+    ("host,days\r\n'=1+1,9\r\nweb,\r\n", 1)
+    """
+    guarded = 0
     out = io.StringIO()
     lines = csv.writer(out)
 
@@ -66,22 +93,27 @@ def sheet_of(envelope: Envelope) -> Sheet:
         plain = to_wire(value)
         if not isinstance(plain, str):
             return "" if plain is None else canonical(plain)
-        text: str = hidden.text(plain)
+        text = hidden(plain)
         if not text.lstrip(" ").startswith(_FORMULA) and not _shown(text).startswith(_FORMULA):
             return text
         guarded += 1
         return f"'{text}"
 
-    lines.writerow([cell(str(name)) for name in frame.columns])
-    columns = [frame[name].tolist() for name in frame.columns]
-    lines.writerows([cell(value) for value in row] for row in zip(*columns, strict=True))
-    table = envelope.verdicts
-    return Sheet(text=out.getvalue(), rows=len(frame), total=table.total, guarded=guarded)
+    lines.writerow([cell(str(name)) for name in columns])
+    lines.writerows([cell(value) for value in row] for row in rows)
+    return out.getvalue(), guarded
 
 
 def write_sheet(envelope: Envelope, path: str | os.PathLike[str]) -> Path:
     """Write the verdict rows of an answer as a CSV file; see `Envelope.to_csv`."""
     return write_whole(path, sheet_of(envelope).text)
+
+
+def write_table(
+    path: str | os.PathLike[str], columns: Iterable[Any], rows: Iterable[Iterable[Any]]
+) -> Path:
+    """Write rows as a CSV file; see `csv_of`."""
+    return write_whole(path, csv_of(columns, rows)[0])
 
 
 def _shown(text: str) -> str:

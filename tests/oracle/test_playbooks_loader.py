@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import copy
 import json
@@ -10,11 +11,15 @@ import warnings
 from pathlib import Path
 
 import pytest
+from playbook_sequence import Replay
 from playbook_values import decode, folder
 
+from runbook_nb._parsed import Malformed, read
 from runbook_nb.errors import PlaybookLoadError
+from runbook_nb.playbooks import PlaybookEnforcer, PlaybookPlan
 from runbook_nb.playbooks.loader import PlaybookLoader, load_playbook
 from runbook_nb.playbooks.problems import PlaybookWarning
+from runbook_nb.playbooks.sources import BOUNDS
 
 
 def recorded(kind):
@@ -86,7 +91,7 @@ def as_recorded(problem):
         return {"problem": "field_invalid", "rule": problem.code, "loc": loc}
     found = re.fullmatch(STRUCTURAL[problem.code], problem.where).groupdict()
     if problem.code == "duplicate_step_id":
-        found["id"] = re.match(r"'(.*)' is", problem.message)[1]
+        found["id"] = ast.literal_eval(problem.message.removesuffix(" is the id of a step before"))
     if "step" in found:
         found["step"] = int(found["step"])
     return {"problem": problem.code, **found}
@@ -229,6 +234,10 @@ class Strict:
     def __init__(self, case, found):
         self.case, self.expected, self.found = case, case["expect"], found
         self.document = document_of(case)
+        self.departures = []
+
+    def departs(self, name):
+        self.departures.append(name)
 
     def judge(self):
         """Give the first rule that speaks of this case, held to it."""
@@ -239,7 +248,14 @@ class Strict:
             assert found.error.path is not None, "an error names its file"
         document = self.document
         if isinstance(document, dict):
-            for rule in (self._foreign, self._misspelt, self._refused_values, self._repeated):
+            for rule in (
+                self._foreign,
+                self._misspelt,
+                self._refused_values,
+                self._repeated,
+                self._no_lists,
+                self._words,
+            ):
                 told = rule(document)
                 if told:
                     return told
@@ -261,6 +277,7 @@ class Strict:
         problems = [one for one in self.found.error.problems if one.code == "unknown_key"]
         assert {str(key) for key in unknown} <= named(problems)
         assert all(problem.fix for problem in problems)
+        self.departs("unknown-keys-are-refused")
         return "unknown keys are refused"
 
     def _refused_values(self, document):
@@ -270,6 +287,7 @@ class Strict:
         if self.expected["ok"] and broken_limits(document):
             codes = {problem.code for problem in self.found.error.problems}
             assert codes & {"bad_limit", "floor_above_cap", "blank_match"}
+            self.departs("limits-that-cannot-hold-are-refused")
             return "limits that cannot hold are refused"
         return None
 
@@ -279,6 +297,34 @@ class Strict:
             return None
         assert {problem.code for problem in self.found.error.problems} == {"duplicate_key"}
         return "repeated keys are refused"
+
+    def _no_lists(self, document):
+        groups = mappings(document.get("step_groups"))
+        if all(isinstance(group.get("steps", []), list) for group in groups):
+            return None
+        assert "steps_not_list" in {problem.code for problem in self.found.error.problems}
+        self.departs("steps-of-a-group-are-a-list")
+        return "steps that are no list are refused"
+
+    def _words(self, document):
+        """Judge what YAML 1.1 and 1.2 read otherwise: what only looks like a value is a text."""
+        text = self.case["input"].get("text", self.case["input"].get("text_arg", ""))
+        if "payload" in self.case["input"] or not reads_otherwise(text or ""):
+            return None
+        if self.found.playbook is None:
+            assert not self.expected["ok"]
+            wrong = {problem.where for problem in self.found.error.problems}
+            assert wrong <= {".".join(one.get("loc", [])) for one in self.expected["problems"]}
+        else:
+            ours = self.found.playbook.model_dump(mode="json")
+            if self.expected["ok"] and ours == self.expected["playbook"]:
+                return None  # what is asked for a truth takes the word as well
+            for key in ("id", "name", "description", "version"):
+                assert ours[key] == document.get(key, ours[key])
+            for step, written in zip(ours["steps"], document.get("steps", ()), strict=False):
+                assert (step["id"], step["description"]) == (written["id"], written["description"])
+        self.departs("words-of-old-yaml-are-texts")
+        return "words are texts"
 
     def _loaded(self, expected):
         found = self.found
@@ -297,11 +343,13 @@ class Strict:
             assert ours["metadata"]["group"]["id"]
             if theirs["id"].endswith("."):  # a step without an id gets one that can be said
                 assert ours["id"].startswith(theirs["id"] + "step")
+                self.departs("a-step-without-id-is-numbered")
                 theirs["id"] = ours["id"]
             if junk and theirs["description"] in ours["description"]:
                 theirs["description"] = ours["description"]
         assert holds(dumped["metadata"], expected["metadata"])
         assert stripped(dumped) == stripped(expected)
+        self.departs("phases-are-kept")
         return "equal, and the phases kept"
 
     def _better_error(self):
@@ -312,7 +360,8 @@ class Strict:
             assert len(ids) == len(set(ids)), "colliding ids are numbered"
             assert all(ids)
             return "ids are numbered"
-        if quirk == "Q30" and isinstance(self.document, dict) and readable(self.document):
+        format_alone = expected["category"] not in ("structure", "validation")
+        if quirk == "Q30" and format_alone and readable(self.document):
             assert found.playbook is not None, "a byte order mark or YAML text loads"
             return "loads"
         error = found.error
@@ -326,14 +375,26 @@ class Strict:
             if "text" in self.case["input"]:
                 assert all(problem.line for problem in error.problems)
         elif expected["category"] != "raw_exception":
-            told = {expected["category"], "empty", "not_mapping", "foreign_format"}
+            told = {expected["category"], "empty", "not_mapping", "foreign_format", "bad_source"}
             assert error.code in told
         if error.code in ("bad_yaml", "bad_json"):
             assert error.problems[0].line
         return "refused with its place"
 
 
+def reads_otherwise(text):
+    """Say whether YAML 1.1 reads a text otherwise than YAML 1.2 does."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text) != read(text, "yaml", BOUNDS).value
+    except (yaml.YAMLError, ValueError, Malformed):
+        return False
+
+
 def readable(document):
+    if not isinstance(document, dict):
+        return False
     steps = document.get("steps", [])
     return {"id", "name"} <= set(document) and all(
         isinstance(step.get("id", ""), str) for step in mappings(steps)
@@ -356,7 +417,81 @@ def repeats_a_key(text):
 
 
 @pytest.mark.parametrize("case", recorded("loader"))
-def test_read_strictly_everything_loads_or_is_told(case, outcome, tmp_path, monkeypatch):
+def test_read_strictly_everything_loads_or_is_told(case, outcome, oracle, tmp_path, monkeypatch):
     found = Loaded(case, "safe", tmp_path, monkeypatch)
-    told = Strict(copy.deepcopy(case), found).judge()
+    strict = Strict(copy.deepcopy(case), found)
+    told = strict.judge()
+    assert set(strict.departures) <= set(oracle.departures)
     outcome({"family": "playbooks loader safe", **case}, told)
+
+
+# --- what survives being written ---------------------------------------------------------------
+
+
+class Written:
+    """A replayed sequence, and what is left of it when it was written as JSON and read back."""
+
+    def __init__(self, case, profile):
+        self.replay = Replay(case, profile)
+        self.enforcer, self.plan = self.replay.enforcer, self.replay.enforcer.plan
+        self.dumped = json.loads(self.plan.model_dump_json())
+        self.again = PlaybookPlan.model_validate(self.dumped)
+        self.book = load_playbook(self.dumped["playbook"], profile=profile)
+
+    def keys(self):
+        """Give the keys of what was dumped, in the words of the recording."""
+        found = {"plan_keys": self.dumped, "playbook_keys": self.dumped["playbook"]}
+        found["step_keys"] = self.dumped["playbook"]["steps"][0]
+        found["record_keys"] = next(iter(self.dumped["step_executions"].values()), {})
+        violations = self.enforcer.violations
+        found["violation_keys"] = violations[0].model_dump() if violations else {}
+        return {key: sorted(value) for key, value in found.items()}
+
+    def statuses(self):
+        return {key: one["status"] for key, one in self.dumped["step_executions"].items()}
+
+
+def as_written(violations):
+    return [
+        {
+            "type": one.violation_type,
+            "step": one.step_id,
+            "tool": one.tool_name,
+            "blocked": one.blocked,
+        }
+        for one in violations
+    ]
+
+
+@pytest.mark.parametrize("case", recorded("round_trip"))
+def test_under_compat_what_is_dumped_survives_as_recorded(case, outcome):
+    found, expected = Written(case, "compat"), case["expect"]
+    rebuilt = PlaybookEnforcer(found.again, policy="compat")
+    assert {
+        "plan_equal_after_json_round_trip": found.again == found.plan,
+        "playbook_equal_after_load_playbook": found.book == found.plan.playbook,
+        "violations_before": as_written(found.enforcer.violations),
+        "violations_after_enforcer_round_trip": as_written(rebuilt.violations),
+        "adherence_before": round(found.enforcer.adherence_score(), 6),
+        "adherence_after_enforcer_round_trip": round(rebuilt.adherence_score(), 6),
+        "status_values": found.statuses(),
+        **found.keys(),
+    } == expected
+    outcome({"family": "playbooks round trip compat", **case}, "equal")
+
+
+@pytest.mark.parametrize("case", recorded("round_trip"))
+def test_under_safe_a_dump_keeps_violations_score_and_skills(case, outcome):
+    """Row Q33: what was dumped goes on as it was, and strictly read it is the same playbook."""
+    found, expected = Written(case, "safe"), case["expect"]
+    assert found.again == found.plan
+    assert found.book == found.plan.playbook
+    for key, names in found.keys().items():
+        if expected[key]:
+            assert names == expected[key]
+    again = PlaybookEnforcer.load(json.loads(json.dumps(found.enforcer.dump())))
+    assert again.plan == found.plan
+    assert again.violations == found.enforcer.violations
+    assert again.adherence_score() == found.enforcer.adherence_score()
+    assert again.policy == found.enforcer.policy
+    outcome({"family": "playbooks round trip safe", **case}, "kept")

@@ -1,21 +1,16 @@
-"""Events made by hand, and the journals they are kept in."""
+"""A short run, event by event, and the journals it is kept in."""
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
-from runbook_nb._ids import digest
-from runbook_nb._json import canonical
-from runbook_nb.playbooks.events import (
-    Admitted,
-    Begun,
-    Closed,
-    Refused,
-    Reset,
-    Settled,
-)
+from runbook_nb.playbooks.begun import digest_of
+from runbook_nb.playbooks.enforcer import PlaybookEnforcer
+from runbook_nb.playbooks.events import Begun, Reset
 from runbook_nb.playbooks.journal_jsonl import JsonlJournal
 from runbook_nb.playbooks.journal_sqlite import SqliteJournal
 from runbook_nb.playbooks.model import Playbook
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.settings import settings
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 BOOK = Playbook(
@@ -33,39 +28,37 @@ def at(seconds):
 
 
 def begun(book=BOOK, **more):
-    told = book.model_dump(mode="json")
     policy = EnforcementPolicy("safe").to_dict()
-    given = {"digest": digest(canonical(told)), "policy": policy, "skills": {}, **more}
+    given = {"digest": digest_of(book), "policy": policy, "skills": {}, **more}
     return Begun(seq=1, at=at(0), playbook=book, **given)
+
+
+class Clock:
+    """A clock that goes on by a second each time it is looked at."""
+
+    def __init__(self):
+        self.seconds = -1
+
+    def __call__(self):
+        self.seconds += 1
+        return at(self.seconds)
+
+
+@cache
+def _events():
+    with settings(clock=Clock()):
+        enforcer = PlaybookEnforcer.from_playbook(BOOK)
+        arguments = {"b": "index=auth", "a": [1, 2.5, None, True, "Zürich"]}
+        enforcer.admit("query_siem", arguments, call_id="c1")
+        enforcer.settle("c1")
+        enforcer.admit("pay", {"sum": 10}, call_id="c2")
+        enforcer.admit("isolate_host", call_id="c3")
+    return enforcer.events
 
 
 def events():
     """Give a short run: a call that is made, one that is refused, one that is still under way."""
-    return [
-        begun(),
-        Admitted(
-            seq=2,
-            at=at(1),
-            call_id="c1",
-            tool="query_siem",
-            step_id="detect",
-            arguments={"b": "index=auth", "a": [1, 2.5, None, True, "Zürich"]},
-        ),
-        Settled(seq=3, at=at(2), call_id="c1", step_id="detect"),
-        Closed(seq=4, at=at(2), step_id="detect", index=0, pointer=1),
-        Refused(
-            seq=5,
-            at=at(3),
-            call_id="c2",
-            tool="pay",
-            step_id="contain",
-            arguments={"sum": 10},
-            violation="unexpected_tool",
-            message="not now",
-            hints=("isolate first",),
-        ),
-        Admitted(seq=6, at=at(4), call_id="c3", tool="isolate_host", step_id="contain"),
-    ]
+    return list(_events())
 
 
 def reset(seq):

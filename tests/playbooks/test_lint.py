@@ -259,11 +259,11 @@ def test_a_probe_of_a_step_that_a_person_closes_never_matches():
 def test_checks_that_cannot_be_read_are_told_with_their_places():
     bad = step(checks=[{"name": "c", "op": "eqq", "value": 1}], validation={"alll": []})
     assert told(bad) == [
-        ("bad_checks", "error", "steps[0].checks[0].op"),
-        ("bad_checks", "error", "steps[0].validation.alll"),
+        ("bad_check", "error", "steps[0].checks[0].op"),
+        ("bad_check", "error", "steps[0].validation.alll"),
     ]
     codes = [(code, severity) for code, severity, _ in told(bad, policy="compat")]
-    assert codes == [("bad_checks", "warning")] * 2 + [("not_acted_on", "warning")] * 2
+    assert codes == [("bad_check", "warning")] * 2 + [("not_acted_on", "warning")] * 2
 
 
 # --- the whole --------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
 from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
+from runbook_nb.playbooks.eventlog import COLUMNS, EventLog
 from runbook_nb.playbooks.events import Begun
 from runbook_nb.playbooks.lint import PlaybookLint
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
@@ -294,6 +295,11 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
             CacaoLoss(effect="changed", what="parallel", places=(word,), note="in an order"),
             CacaoLoss(effect="kept", what=word, places=(word,) * 7, note="it has no effect"),
         ),
+    ),
+    EventLog: lambda word: EventLog(
+        activity="tool",
+        cases=1,
+        records=tuple({**dict.fromkeys(COLUMNS), "concept:name": word} for _ in range(3)),
     ),
     Comparison: lambda word: answer(word).compare(again(word)),
     Explanation: lambda word: answer(word).why(f"b {word}"),

@@ -349,6 +349,7 @@ RECORDS = {
     rb.RunbookRules: lambda word: rb.RunbookRules(word, "v1"),
     rb.Scope: scope_of,
     rb.Session: lambda word: context_of(word).session,
+    rb.Skill: lambda word: rb.Skill(word, word),
     rb.Slot: lambda word: displayables.run(word).slots("each")[0],
     rb.Stop: lambda word: rb.Stop(),
     rb.StreamEvent: lambda word: rb.StreamEvent("token", "s", word),

@@ -1,0 +1,155 @@
+"""Checking playbooks and skills: told from rules by content, each finding with its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import runbook_nb as rb
+
+GOOD = """\
+id: refund
+name: Refund
+steps:
+- id: triage
+  description: Look the order up.
+  expected_tools: [lookup_order]
+- id: pay
+  description: Pay.
+  expected_tools: [issue_refund]
+"""
+TOOLS = """\
+import runbook_nb as rb
+
+@rb.tool(description="Looks an order up.")
+def lookup_order():
+    return {"result": 1}
+
+@rb.tool(description="Pays.")
+def issue_refund():
+    return {"result": 1}
+
+box = rb.Toolbox([lookup_order, issue_refund])
+"""
+
+
+def put(name, text):
+    Path(name).write_text(text, "utf-8")
+
+
+def lines(out):
+    return [line.strip() for line in out.splitlines()]
+
+
+def test_a_sound_playbook_is_named_and_what_nobody_told_is_said(call):
+    put("a.yaml", GOOD)
+    status, out, err = call("check", "a.yaml")
+    assert (status, err) == (0, "")
+    assert lines(out) == [
+        "a.yaml: playbook Refund 1.0.0, 2 steps, policy safe",
+        "not checked: whether the tools exist (give tools=)",
+    ]
+
+
+def test_playbooks_and_rules_are_told_apart_by_what_they_hold(call):
+    put("a.yaml", GOOD)
+    put("a.json", json.dumps({"id": "p", "name": "P", "steps": []}))
+    put("g.yml", "id: g\nname: G\nstep_groups: []\n")
+    rb.RuleSet("age", "v1", [rb.Rule({"days": {"gt": 7}}, "old")], "fresh").save("b.yaml")
+    status, out, _ = call("check", "a.yaml", "a.json", "g.yml", "b.yaml")
+    kinds = [
+        line.split(": ")[1].split(" ")[0] for line in lines(out) if line[:2] in ("a.", "b.", "g.")
+    ]
+    assert kinds == ["playbook", "playbook", "playbook", "rules"]
+    assert status == 0
+
+
+def test_findings_carry_their_lines_and_errors_count(call):
+    put("tools_of_mine.py", TOOLS)
+    put("a.yaml", GOOD.replace("[lookup_order]", "[lookup_ordr]"))
+    status, out, _ = call("check", "a.yaml", "--tools", "tools_of_mine:box")
+    assert status == 1
+    assert lines(out)[1] == (
+        "line 6: error unknown_tool: steps[0].expected_tools[0]: there is no tool 'lookup_ordr'; "
+        "did you mean 'lookup_order'?"
+    )
+    assert lines(out)[2].startswith("line 7: warning unreachable_step: steps[1]")
+
+
+def test_steps_in_groups_carry_the_lines_they_stand_on(call):
+    put(
+        "g.yaml",
+        "id: g\nname: G\nstep_groups:\n- id: one\n  goal: First\n  steps:\n"
+        "  - {id: a, description: A., expected_tools: [x]}\n"
+        "- id: two\n  goal: Then\n  steps:\n  - {id: b, description: B.}\n",
+    )
+    status, out, _ = call("check", "g.yaml")
+    assert status == 0
+    assert lines(out)[1].startswith("line 11: warning open_step: steps[1]: ")
+
+
+def test_warnings_alone_are_no_fault_and_the_policy_decides_which_is_which(call):
+    put("a.yaml", "id: a\nname: A\nsteps:\n- {id: look, description: Look.}\n")
+    assert call("check", "a.yaml")[0] == 0
+    status, out, _ = call("check", "a.yaml", "--policy", "compat")
+    assert status == 1
+    assert "error open_step" in out
+    assert "policy compat" in out
+
+
+def test_skills_of_a_folder_are_looked_up(call):
+    Path("skills/orders").mkdir(parents=True)
+    put("skills/orders/SKILL.md", "---\nname: orders\ndescription: d\nallowed-tools: look\n---\n")
+    put("a.yaml", GOOD.replace("  expected_tools: [lookup_order]\n", "  uses: [order]\n"))
+    status, out, _ = call("check", "a.yaml", "--skills", "skills")
+    assert status == 1
+    assert "unresolved_skill" in out
+    assert "did you mean 'orders'?" in out
+
+
+def test_what_cannot_be_read_is_told_as_anywhere_else(call):
+    put("a.yaml", GOOD.replace("expected_tools: [lookup_order]", "expected_tool: [lookup_order]"))
+    put("b.yaml", GOOD + "  expected_tools: [x]\n")
+    put("c.json", json.dumps({"type": "playbook", "spec_version": "cacao-2.0", "workflow": {}}))
+    status, out, _ = call("check", "a.yaml", "b.yaml", "c.json")
+    assert status == 1
+    assert "did you mean 'expected_tools'?" in out
+    assert "line 10" in out
+    assert "CACAO" in out
+    assert out.count(": wrong") == 3
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
+def test_what_holds_neither_is_read_as_before(call, name):
+    put(name, "{" if name.endswith("json") else "a: 1\n")
+    status, out, _ = call("check", name, "gone.yaml")
+    assert status == 1
+    assert out.count(": wrong") == 2
+    assert "playbook" not in out
+
+
+def test_a_skill_is_read_strictly(call):
+    put("SKILL.md", "---\nname: orders\ndescription: d\nallowed-tool: look\n---\n")
+    status, out, _ = call("check", "SKILL.md")
+    assert status == 1
+    assert "did you mean 'allowed-tools'" in out
+    Path("orders").mkdir()
+    put("orders/SKILL.md", "---\nname: orders\ndescription: d\nallowed-tools: look, see\n---\n")
+    assert call("check", "orders/SKILL.md") == (
+        0,
+        "orders/SKILL.md: skill orders, allows 2 tools, asks for 0 probes\n",
+        "",
+    )
+
+
+def test_warnings_stand_in_the_json_beside_what_is_wrong(call):
+    put("a.yaml", "id: a\nname: A\nsteps:\n- {id: look, description: Look.}\n")
+    put("b.yaml", "a: 1\n")
+    status, out, _ = call("check", "a.yaml", "b.yaml", "--json")
+    first, second = json.loads(out)["files"]
+    assert status == 1
+    assert first["problems"] == []
+    assert "open_step" in first["warnings"][0]
+    assert "warnings" not in second
