@@ -28,6 +28,7 @@ from runbook_nb.chart.progress import Progress, StepProgress
 from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
 from runbook_nb.playbooks.eventlog import COLUMNS, EventLog
 from runbook_nb.playbooks.events import Begun
+from runbook_nb.playbooks.hook import PlaybookEnforcerHook
 from runbook_nb.playbooks.lint import PlaybookLint
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.record.claims import Claim
@@ -258,6 +259,30 @@ def forged(word: str) -> Any:
     return rb.Envelope.from_dict(told)
 
 
+def playbook_hook(word: str) -> Any:
+    """A hook over runs of every kind: followed, refused, left alone, closed, dropped."""
+    steps = [
+        PlaybookStep(id=word, description=word, expected_tools=[word]),
+        PlaybookStep(id=f"{word} 2", description=word, expected_tools=[f"{word} 2"]),
+    ]
+
+    def select(run: Any) -> Any:
+        if run.run_id == "closed":
+            raise ValueError(word)
+        return None if run.run_id == "free" else Playbook(id=word, name=word, steps=steps)
+
+    hook = PlaybookEnforcerHook(select=select, max_runs=4, lint="off")
+    for run in ("dropped", word, f"{word} 2", "ended", "released"):
+        hook.admit(word, {word: word}, run_id=run).settle()
+        hook.admit(f"not {word}", run_id=run)
+    hook.admit(f"{word} 2", run_id="ended").settle()
+    hook.release("released")
+    hook.release(f"{word} 2")
+    for run in ("free", "closed"):
+        hook.admit(word, run_id=run)
+    return hook
+
+
 def no_store(word: str) -> Any:
     return NoArtifacts(f"no store: {word}")
 
@@ -315,6 +340,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
         (StepProgress("read", "completed"), StepProgress(word, "current", 3, 12, 1)),
     ),
     PutResult: lambda word: shelf(word).filed,
+    PlaybookEnforcerHook: playbook_hook,
     PlaybookLint: lambda word: playbook(word).lint([word], skills={}),
     Record: lambda word: shelf(word).record,
     Rejudged: again,
