@@ -175,7 +175,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         >>> PlaybookEnforcer.from_playbook(book).admit("scan").step_id
         'look'
         """
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             name = self._call_id(call_id)
             found = keeper.admit(name, tool, arguments, parent=parent, batch=batch)
             return self._admission(name, tool, found)
@@ -203,7 +203,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         batch : str, optional
             What the reply is named by.
         """
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             name = batch or f"batch-{keeper.state.seq + 1}"
             return [
                 self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
@@ -240,7 +240,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         if isinstance(admission, Admission) and not admission.provisional:
             return admission
         name = admission if isinstance(admission, str) else admission.call_id
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             waiting = self._provisional.pop(name, None)
             if waiting is None:
                 raise PlaybookError(
@@ -486,6 +486,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
     ) -> Admission:
         step = None if found.index is None else self._keeper.terms.steps[found.index].step
         state = self._keeper.state
+        call = state.calls.get(name)
         return Admission(
             name,
             tool,
@@ -493,6 +494,6 @@ class PlaybookEnforcer(HeldSteps, Followed):
             step,
             at=self._keeper.now or self.plan.started_at,
             told=state.record,
-            seq=None if provisional else state.seq,
+            seq=call.seq if call is not None and not provisional else None,
             provisional=provisional,
         )

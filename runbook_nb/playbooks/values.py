@@ -22,6 +22,7 @@ UNWRITABLE: Final = "<a value that cannot be written>"
 
 #: Classes whose values are plain data as they are; of floats only the finite ones, so not here.
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
+_TEXT: Final = frozenset({str})
 
 
 class Kept:
@@ -57,8 +58,8 @@ class Kept:
         if self._redactor.active:
             return self._hidden(given, "arguments")
         if given.__class__ is dict and _PLAIN.issuperset(map(type, given.values())):
-            texts = [*given, *(one for one in given.values() if one.__class__ is str)]
-            if all(one.__class__ is str and one.isascii() for one in texts):
+            texts = [*given, *[one for one in given.values() if one.__class__ is str]]
+            if _TEXT.issuperset(map(type, given)) and "".join(texts).isascii():
                 return FrozenDict(given)
         return None if given is None else _plain(given)
 
