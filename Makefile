@@ -4,6 +4,7 @@
 #   make PYTHON=/path/to/python3    another interpreter
 #   make VENV=/path/to/folder       another place for the environment
 #   make test ARGS="-k rules"       arguments for pytest
+#   make test WORKERS=0             in one process, in order
 #   make notebooks ACCEPT=1         take outputs that say something else than before
 #   make bench ONLY=1,2,8           some goals of speed; QUICK=1 only sees that they run
 
@@ -16,6 +17,8 @@ $(error VENV is "$(VENV)"; make needs a single path without spaces)
 endif
 BIN := $(VENV)/bin
 ARGS ?=
+# One per processor, up to four: each collects all tests anew, and tests start processes of their own.
+WORKERS ?= logical
 # A quick run keeps no figures: they would not be results.
 MEASURE = $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick,--json $(RESULTS)) $(ARGS)
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
@@ -56,7 +59,7 @@ demo: $(DEMO) ## run the demonstration
 	@"$(BIN)/runbook-nb" demo
 
 test: $(TEST) ## run the tests
-	@"$(BIN)/python" -m pytest --ignore=tests/browser $(ARGS)
+	@"$(BIN)/python" -m pytest --ignore=tests/browser -n $(WORKERS) --maxprocesses 4 --dist worksteal $(ARGS)
 
 browser: $(BROWSER) $(VIEWER) ## open notebooks and pages in a real browser; needs Chromium, node and npm
 	@"$(BIN)/python" .ci/fetch_axe.py

@@ -30,7 +30,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from goal import GOALS, Figure, NotMeasured, Plan  # noqa: E402
 from measure import machine, table  # noqa: E402
 
-THEMES = ("row_wise", "batch", "memory", "trace", "start", "waiting", "display", "storage")
+THEMES = (
+    *("row_wise", "batch", "memory", "trace", "start", "waiting", "display", "storage"),
+    "playbooks",
+)
 MORE = ("engines", "peers", "flights")
 #: Longest that one goal may take, in seconds.
 MOST = 900

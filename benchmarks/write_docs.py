@@ -37,6 +37,7 @@ THEMES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("Start", (19, 20)),
     ("Waiting, and more than one process", (22, 23, 29)),
     ("What is shown", (24, 25, 26, 27, 31, 32)),
+    ("Playbooks", (33,)),
     ("Against others", PEERS),
 )
 _ENVELOPE = "What an answer says of its run costs nearly the same at any N, which weighs most here."

@@ -130,6 +130,9 @@ if TYPE_CHECKING:
         PlaybookEnforcer as PlaybookEnforcer,
     )
     from runbook_nb.playbooks import (
+        PlaybookEnforcerHook as PlaybookEnforcerHook,
+    )
+    from runbook_nb.playbooks import (
         PlaybookJournal as PlaybookJournal,
     )
     from runbook_nb.playbooks import (
@@ -137,6 +140,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks import (
         PlaybookLoadError as PlaybookLoadError,
+    )
+    from runbook_nb.playbooks import (
+        PlaybookMiddleware as PlaybookMiddleware,
     )
     from runbook_nb.playbooks import (
         PlaybookPlan as PlaybookPlan,
@@ -160,6 +166,12 @@ if TYPE_CHECKING:
         StepStatus as StepStatus,
     )
     from runbook_nb.playbooks import (
+        ToolEvent as ToolEvent,
+    )
+    from runbook_nb.playbooks import (
+        current_plan as current_plan,
+    )
+    from runbook_nb.playbooks import (
         declare_rules as declare_rules,
     )
     from runbook_nb.playbooks import (
@@ -167,6 +179,12 @@ if TYPE_CHECKING:
     )
     from runbook_nb.playbooks import (
         from_cacao as from_cacao,
+    )
+    from runbook_nb.playbooks import (
+        guard as guard,
+    )
+    from runbook_nb.playbooks import (
+        last_plan as last_plan,
     )
     from runbook_nb.playbooks import (
         load_playbook as load_playbook,
@@ -501,6 +519,12 @@ _HOMES: dict[str, str] = {
     "EnforcementPolicy": "playbooks",
     "EnforcementResult": "playbooks",
     "EnforcementViolation": "playbooks",
+    "PlaybookEnforcerHook": "playbooks",
+    "PlaybookMiddleware": "playbooks",
+    "ToolEvent": "playbooks",
+    "guard": "playbooks",
+    "current_plan": "playbooks",
+    "last_plan": "playbooks",
     "PlaybookLoader": "playbooks",
     "PlaybookLoadError": "playbooks",
     "load_playbook": "playbooks",

@@ -6,13 +6,14 @@ Base layer.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from pathlib import Path
 
 from runbook_nb._ids import content_id, random_id
 
 
-def write_whole(path: str | os.PathLike[str], text: str) -> Path:
+def write_whole(path: str | os.PathLike[str], text: str, *, like: Path | None = None) -> Path:
     r"""Write a text file whole or not at all: UTF-8, lines ended by ``\n`` alone, the last too.
 
     Parameters
@@ -20,6 +21,9 @@ def write_whole(path: str | os.PathLike[str], text: str) -> Path:
     path : path
         What is there already is replaced in one step; of a link, what it leads to.
     text : str
+    like : Path, optional
+        The file whose mode it gets: what is made of a private file is private, from its first byte
+        on. By default the mode of what is there already.
 
     Returns
     -------
@@ -37,13 +41,26 @@ def write_whole(path: str | os.PathLike[str], text: str) -> Path:
     target = Path(os.path.realpath(named))
     # Short, whatever the target's name; no two that write one file at a time meet.
     draft = target.with_name(f".{content_id(target.name)}.{random_id(16)}.part")
+    mode = _mode_of(target if like is None else like)
     try:
         ended = text if text.endswith("\n") else f"{text}\n"
+        if mode is not None:
+            draft.touch(mode=0o600, exist_ok=False)
         draft.write_text(ended, encoding="utf-8", newline="\n")
+        if mode is not None:
+            draft.chmod(mode)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
     return named
+
+
+def _mode_of(path: Path) -> int | None:
+    """Give the permissions of a file; None where there is none."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
 
 
 def sync_folder(folder: Path) -> None:

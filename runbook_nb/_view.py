@@ -74,9 +74,10 @@ class Column:
         Its heading (`Data` when the name came from outside).
     align : {"left", "right"}
         Right only when all its values are numbers.
-    in_text : {"bare", "labelled", "joined", "hidden"}
+    in_text : {"bare", "labelled", "joined", "hidden", "whole"}
         In plain text the cell stands alone, after its heading (``age 30``), right behind the cell
-        before it (``age_days 30`` from two columns), or not at all.
+        before it (``age_days 30`` from two columns), not at all, or, in the last column, alone and
+        never cut: where it has no room it goes under its row.
     equation : bool
         Its cells read key, actual, operator, limit; a rich view sets the actuals of one key right
         under each other, so that the operators line up.
@@ -84,7 +85,7 @@ class Column:
 
     head: str | Data | Badge
     align: Literal["left", "right"] = "left"
-    in_text: Literal["bare", "labelled", "joined", "hidden"] = "bare"
+    in_text: Literal["bare", "labelled", "joined", "hidden", "whole"] = "bare"
     equation: bool = False
 
 

@@ -138,6 +138,12 @@ class PlaybookError(RunbookError):
     code = "playbook_error"
 
 
+class NoPlan(PlaybookError, LookupError):
+    """A plan was asked for where nothing is held to one."""
+
+    code = "no_plan"
+
+
 class PlaybookDefinitionError(PlaybookError, DefinitionError):
     """A playbook, a policy or what goes with them cannot be accepted as declared."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,15 @@ def _calls_of(work: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let an interrupt arrive in a worker, which is started with interrupts ignored.
+
+    Tests send themselves one, to see that it gets through.
+    """
+    if hasattr(config, "workerinput"):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

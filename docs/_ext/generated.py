@@ -99,6 +99,9 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+        "runbook_nb.playbooks.scopes.RunInfo",
+        "runbook_nb.playbooks.tickets.Ticket",
+        "runbook_nb.playbooks.tickets.Refusal",
         "runbook_nb.playbooks.lint.PlaybookLint",
         "runbook_nb.playbooks.lint.LintFinding",
         "runbook_nb.playbooks.cacao_losses.CacaoLosses",

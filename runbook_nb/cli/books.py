@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from runbook_nb._arguments import misspelt_names
+from runbook_nb._text import clip, show
 from runbook_nb.cli.files import AS_JSON, DEBUG, Form, say_written, shown, write_answer
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, USAGE, one_line, say_error
 from runbook_nb.errors import DefinitionError, ToolRefused
@@ -181,7 +182,7 @@ def _arguments(tool: Tool, written: list[str] | tuple[()], file: str | None) -> 
     if file is not None:
         try:
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-            read = json.loads(text)
+            read = json.loads(text, object_pairs_hook=_once_each)
         except (OSError, ValueError) as error:
             raise typer.BadParameter(one_line(error), param_hint="--args") from None
         if not isinstance(read, dict):
@@ -205,6 +206,16 @@ def _arguments(tool: Tool, written: list[str] | tuple[()], file: str | None) -> 
             f"{tool.name!r} declares no input {name!r}; did you mean {near!r}?", param_hint="--arg"
         )
     return given
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object; refuse a key that is there twice, as nobody can say which was meant."""
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key {clip(show(key), 60)!r} is there twice")
+        made[key] = value
+    return made
 
 
 def _answered(call: Callable[[], Any], name: str) -> Any:

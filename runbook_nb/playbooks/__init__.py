@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer as PlaybookEnforcer
     from runbook_nb.playbooks.eventlog import EventLog as EventLog
     from runbook_nb.playbooks.eventlog import event_log as event_log
+    from runbook_nb.playbooks.frames import current_plan as current_plan
+    from runbook_nb.playbooks.frames import last_plan as last_plan
+    from runbook_nb.playbooks.guards import guard as guard
+    from runbook_nb.playbooks.hook import PlaybookEnforcerHook as PlaybookEnforcerHook
     from runbook_nb.playbooks.journal import PlaybookJournal as PlaybookJournal
     from runbook_nb.playbooks.journal_jsonl import JsonlJournal as JsonlJournal
     from runbook_nb.playbooks.journal_sqlite import SqliteJournal as SqliteJournal
@@ -57,7 +61,12 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
     from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
+    from runbook_nb.playbooks.scopes import RunInfo as RunInfo
     from runbook_nb.playbooks.skills import Skill as Skill
+    from runbook_nb.playbooks.tickets import Refusal as Refusal
+    from runbook_nb.playbooks.tickets import Ticket as Ticket
+    from runbook_nb.playbooks.toolbox import PlaybookMiddleware as PlaybookMiddleware
+    from runbook_nb.playbooks.toolevent import ToolEvent as ToolEvent
     from runbook_nb.playbooks.writing import write_playbook as write_playbook
 
 #: Where each name lives. A module that is added beside these adds its public names here, and above
@@ -88,6 +97,15 @@ _HOMES = {
     "write_playbook": "playbooks.writing",
     "FileProblem": "playbooks.problems",
     "PlaybookWarning": "playbooks.problems",
+    "PlaybookEnforcerHook": "playbooks.hook",
+    "PlaybookMiddleware": "playbooks.toolbox",
+    "RunInfo": "playbooks.scopes",
+    "ToolEvent": "playbooks.toolevent",
+    "Ticket": "playbooks.tickets",
+    "Refusal": "playbooks.tickets",
+    "guard": "playbooks.guards",
+    "current_plan": "playbooks.frames",
+    "last_plan": "playbooks.frames",
     "from_cacao": "playbooks.cacao_import",
     "CacaoLoss": "playbooks.cacao_losses",
     "CacaoLosses": "playbooks.cacao_losses",

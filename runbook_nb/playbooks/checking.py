@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,16 +56,28 @@ PROBE_KEYS: Final = ("name", "match", "description")
 
 _TEXT_LISTS: Final = ("expected_tools", "hints")
 
-#: What to write where a validator wants a text and got something that looked like one.
-_FIXES: Final = {
-    "string_type": "put it in quotes",
-    "missing": "add it",
-    "bool_parsing": "write true or false",
-    "bool_type": "write true or false",
-    "int_from_float": "write a whole number",
-    "int_parsing": "write a whole number",
-    "list_type": "write a list",
-    "dict_type": "write a mapping",
+_TRUTH: Final = ("is neither true nor false", "write true or false")
+_WHOLE: Final = ("is not a whole number", "write a whole number")
+_NUMBER: Final = ("is not a number", "write a number")
+_MAPPING: Final = ("is not a mapping", "write keys with their values")
+
+#: What a validator finds -> how it is told, and what to write instead.
+_TOLD: Final = {
+    "string_type": ("is not text", "write a text"),
+    "string_too_short": ("is empty", "say what is to be found"),
+    "missing": ("is missing", "add it"),
+    "bool_parsing": _TRUTH,
+    "bool_type": _TRUTH,
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_type": _WHOLE,
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "list_type": ("is not a list", "write a list"),
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "greater_than_equal": ("is below 0", "give 0 or more, or leave it out"),
+    "extra_forbidden": ("is not a key here", "leave it out"),
 }
 
 
@@ -275,11 +288,14 @@ def _check_id(value: Any, where: str, like: str, found: Findings) -> None:
 
 def field_findings(error: ValidationError, found: Findings, places: Sequence[str] = ()) -> None:
     """Note what fields hold that they cannot."""
-    for one in error.errors(include_url=False, include_context=False, include_input=False):
+    for one in error.errors(include_url=False, include_context=False):
         loc = one["loc"]
         if places and len(loc) > 1 and loc[0] == "steps" and isinstance(loc[1], int):
             where = places[loc[1]] + (f".{place_of(loc[2:])}" if loc[2:] else "")
         else:
             where = place_of(loc)
-        message = one["msg"]
-        found.add(one["type"], where, message[:1].lower() + message[1:], _FIXES.get(one["type"]))
+        said = one["msg"]
+        message, fix = _TOLD.get(one["type"], (said[:1].lower() + said[1:], None))
+        if one["type"] == "string_type" and isinstance(one["input"], int | float | date):
+            fix = "put it in quotes"
+        found.add(one["type"], where, message, fix)

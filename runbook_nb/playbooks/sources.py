@@ -22,6 +22,7 @@ BOUNDS: Final = Bounds(characters=2**20, depth=50, repeats=10_000, what="playboo
 
 Data = TypeVar("Data", str, bytes)
 
+_ANY: Final = "give a mapping, a path, an open file, or JSON or YAML text"
 _SUFFIXES: Final = "give it the ending .yaml, .yml or .json"
 
 
@@ -83,6 +84,8 @@ def source_of(given: Any) -> Source:
         text = given.removeprefix("\ufeff")
         if text.lstrip()[:1] in ("{", "[") or "\n" in text:
             return source_of_text(text)
+        if not text.strip():
+            raise refused("an empty text holds no playbook", "empty", fix=_ANY)
         return source_of_file(given)
     if isinstance(given, os.PathLike):
         return source_of_file(given)
@@ -91,11 +94,7 @@ def source_of(given: Any) -> Source:
     if callable(getattr(given, "read", None)):
         return _source_of_open(given)
     kind = "None" if given is None else f"a value of type {type(given).__name__}"
-    raise refused(
-        f"a playbook cannot be read from {kind}",
-        "bad_source",
-        fix="give a mapping, a path, an open file, or JSON or YAML text",
-    )
+    raise refused(f"a playbook cannot be read from {kind}", "bad_source", fix=_ANY)
 
 
 def source_of_text(text: str, kind: str | None = None, path: Any = None) -> Source:

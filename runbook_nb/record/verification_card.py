@@ -43,7 +43,7 @@ def verification_card(verification: Verification) -> Card:
             Column(head="status"),
             Column(head="claim"),
             Column(head="what is claimed", in_text="hidden"),
-            Column(head="by, or why not"),
+            Column(head="by, or why not", in_text="whole"),
         ),
         rows=tuple(map(_row, shown)),
         total=len(verification.claims),

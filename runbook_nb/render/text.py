@@ -12,7 +12,7 @@ from typing import Final
 from runbook_nb._view import Card, Cell, Facts, Flow, Part, Plot, Prose, Section, Table
 from runbook_nb.render import cells
 from runbook_nb.render.cells import cell_text, dotted, fit, packed, pad, width, words, wrap
-from runbook_nb.render.grid import GAP, OUTLINE_GAP, grid
+from runbook_nb.render.grid import GAP, OUTLINE_GAP, Grid, grid
 from runbook_nb.render.shortening import DEEPEST, shortened
 from runbook_nb.settings import settings
 
@@ -177,19 +177,30 @@ def table_lines(table: Table, shown: int, columns: int) -> tuple[list[str], str]
         return wrap(words(table.empty), columns), ""
     places = _text_columns(table)
     inner = INDENT if table.groups else 0
-    laid = grid(
-        [[_text_of(table, row, place) for place in places] for row in table.rows[:shown]],
-        columns - inner,
-        right=[n for n, place in enumerate(places) if _stands_right(table, place)],
-        first_gap=OUTLINE_GAP if table.groups else GAP,
-    )
+    rows = [[_text_of(table, row, place) for place in places] for row in table.rows[:shown]]
+
+    def lay() -> Grid:
+        return grid(
+            rows,
+            columns - inner,
+            right=[n for n, place in enumerate(places) if _stands_right(table, place)],
+            first_gap=OUTLINE_GAP if table.groups else GAP,
+        )
+
+    laid, moved = lay(), dict[int, str]()
+    if places and table.columns[places[-1][0]].in_text == "whole":
+        moved = {n: rows[n][-1] for n in range(shown) if not laid.lines[n].endswith(rows[n][-1])}
+        for n in moved:
+            rows[n][-1] = ""
+        laid = lay() if moved else laid
     heads = _group_lines(table, shown, columns)
     under = laid.starts[1] if laid.columns > 1 else INDENT
     lines: list[str] = []
     for n, line in enumerate(laid.lines):
         lines += heads.get(n, [])
         lines.append(" " * inner + line)
-        for text in (cell_text(detail.text) for detail in table.details if detail.row == n):
+        told = [cell_text(detail.text) for detail in table.details if detail.row == n]
+        for text in (*([moved[n]] if n in moved else ()), *told):
             lines += [
                 " " * (inner + under) + piece for piece in wrap(text, columns - inner - under)
             ]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from runbook_nb._text import clip, counted, listed
 from runbook_nb.coverage import Item
 from runbook_nb.coverage.declare import COVERAGE_NOTE
-from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place, agrees
+from runbook_nb.record.claims import HIDDEN, NOTHING_ELSE, Claims, Place, agrees
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.runbook.claims_subjects import gap_kinds
 from runbook_nb.runbook.fans import FanOutGroup
@@ -114,7 +114,7 @@ def _sentence(ground: Ground, claims: Claims) -> None:
     if ground.has_rows:
         rows = (_total(ground), _declined(ground))
         if rows[1] is None:
-            said = re.search(r"(\d+) declined", str(found))
+            said = re.search(rf"(\d+) (?:declined|{re.escape(PLACEHOLDER)}) \(", str(found))
             rows = (rows[0], int(said[1]) if said else 0)
     steps = ground.walk.get("steps_executed")
     gaps = len(_list(ground, "not_checked"))
@@ -140,7 +140,9 @@ def _total(ground: Ground) -> int:
 
 
 def _declined(ground: Ground) -> int | None:
-    """Count the declined rows, beyond any cap; None where not all are held."""
+    """Count the declined rows, beyond any cap; None where not all are held, or words are hidden."""
+    if _hides_words(ground):
+        return None
     if ground.holds_rows:
         return ground.word_counts.get(DECLINED_VERDICT, 0)
     groups = ground.judging
@@ -148,6 +150,10 @@ def _declined(ground: Ground) -> int | None:
     if groups and decided == _total(ground) and ground.speaks_branches:
         return sum(group.counts.by_branch.get(DECLINED_VERDICT, 0) for group in groups)
     return None
+
+
+def _hides_words(ground: Ground) -> bool:
+    return any(PLACEHOLDER in word for word in ground.word_counts)
 
 
 def _list(ground: Ground, section: str) -> list[Mapping[str, Any]]:
@@ -219,6 +225,9 @@ def _other(ground: Ground, claims: Claims, section: str, at: int, item: Mapping[
         if pattern.match(what):
             claims.unchecked(id_, what, reason, base)
             return
+    if _hides_words(ground) and _UNCLASSIFIED.match(what):
+        claims.unchecked(id_, what, f"the verdicts are {HIDDEN}", base)
+        return
     if (ground.live or ground.complete) and _is_own(what) and section == "not_checked":
         claims.settle(
             id_, what, False, "what became of each subject", base, told=(what, "no such entry")
@@ -227,13 +236,13 @@ def _other(ground: Ground, claims: Claims, section: str, at: int, item: Mapping[
     claims.unchecked(id_, what, f"it is declared by the author or a tool, and {NOTHING_ELSE}", base)
 
 
+_UNCLASSIFIED: Final = re.compile(r"\d+ row\(s\) that reached NO classification")
 #: The bridge's own entries that are worked out anew wherever all subjects are held.
-_WORKED_OUT: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\d+ row\(s\) that reached NO classification",
-        r"\d+ subject\(s\) of '.*' (not reached|whose branch failed|that ended before a decision)",
-    )
+_WORKED_OUT: Final = (
+    _UNCLASSIFIED,
+    re.compile(
+        r"\d+ subject\(s\) of '.*' (not reached|whose branch failed|that ended before a decision)"
+    ),
 )
 
 

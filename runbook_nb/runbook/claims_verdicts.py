@@ -7,14 +7,13 @@ kinds do, and what cannot be known is not guessed.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import isnan
 from typing import Any, Final
 
 from runbook_nb._json import to_wire
-from runbook_nb._text import MISSING, show
+from runbook_nb._text import MISSING, listed, show, visible
 from runbook_nb.record.claims import (
     CONFIRMED,
     CONTRADICTED,
@@ -27,7 +26,7 @@ from runbook_nb.record.claims import (
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.kinds import kind_of
-from runbook_nb.rules.known import Again, Way, judge_again
+from runbook_nb.rules.known import Again, Known, Way, judge_again
 from runbook_nb.rules.plan import DecisionPath, plan_of, when_of
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.names import name_key
@@ -154,17 +153,40 @@ def _judge_of(ground: Ground, rules: RuleSet) -> RuleSet | str:
 def _fates(
     side: Side, again: Again, wanted: Sequence[int]
 ) -> dict[tuple[int, int], tuple[Any, str]]:
-    pairs = Counter((side.numbers[place], again.numbers[place]) for place in wanted)
-    return {pair: _fate(side.standings[pair[0]], again.ways[pair[1]]) for pair in pairs}
+    kinds = {
+        (side.numbers[place], again.numbers[place]): again.facts.kinds[place] for place in wanted
+    }
+    return {
+        pair: _fate(side.standings[pair[0]], again.ways[pair[1]], again.facts.table[kind])
+        for pair, kind in kinds.items()
+    }
 
 
-def _fate(was: Standing, now: Way) -> tuple[Any, str]:
+def _fate(was: Standing, now: Way, known: Known) -> tuple[Any, str]:
     if now.gap is not None and now.gap.kind != "refused":
         word = "hidden" if now.gap.kind == "hidden" else "not recorded"
         return UNCHECKED, f"{word}: {now.gap.words}"
     assert was.path is not None  # noqa: S101 - asked of those that have one
-    same = was.path.codes == now.path.codes and _branch(was.path) == _branch(now.path)
+    lacks = _lacking(was.path, known)
+    codes = [
+        [code for place, code in enumerate(path.codes) if place not in lacks]
+        for path in (was.path, now.path)
+    ]
+    same = codes[0] == codes[1] and _branch(was.path) == _branch(now.path)
+    if same and lacks:
+        # A condition beside it was false, so it decides nothing, and nobody knows how it came out.
+        keys = sorted(set(lacks.values()))
+        word = "hidden" if known.lacks(keys[0]) == "hidden" else "not recorded"
+        told = visible(listed(keys))
+        return UNCHECKED, f"{word}: {told}, whatever that is, the rules give this verdict"
     return (CONFIRMED if same else CONTRADICTED), JUDGED
+
+
+def _lacking(path: DecisionPath, known: Known) -> dict[int, str]:
+    """Give the conditions that were tried on a value that is not known, by place, with its key."""
+    if known.is_whole:
+        return {}
+    return {place: key for place, key in _keys_of(path) if known.lacks(key) is not None}
 
 
 def _branch(path: DecisionPath) -> str | None:
@@ -238,17 +260,20 @@ def _repeated(path: DecisionPath) -> tuple[tuple[str, int, int], ...]:
     """Give the keys a decision compared several times, with two places of their values each."""
     first: dict[str, int] = {}
     found = []
+    for at, key in _keys_of(path):
+        if key in first:
+            found.append((key, first[key], at))
+        first.setdefault(key, at)
+    return tuple(found)
+
+
+def _keys_of(path: DecisionPath) -> Iterator[tuple[int, str]]:
+    """Yield the key of every condition that was tried, with the place of its value."""
     for tried in path.tried:
         when = when_of(path.rules, tried)
-        if not isinstance(when, Mapping):
-            continue
-        keys = [key for key, ops in when.items() for _ in ops]
-        for n, key in enumerate(keys):
-            at = tried.start + n
-            if key in first:
-                found.append((key, first[key], at))
-            first.setdefault(key, at)
-    return tuple(found)
+        if isinstance(when, Mapping):
+            keys = (key for key, ops in when.items() for _ in ops)
+            yield from enumerate(keys, tried.start)
 
 
 def _repeated_places(places: Any, side: Side, places_of: Mapping[Any, Any]) -> set[int]:
@@ -462,13 +487,7 @@ def _compared_keys(side: Side) -> list[str]:
 
 def _spots(path: DecisionPath, key: str) -> tuple[int, ...]:
     """Give the places of a key's values in a decision."""
-    found = []
-    for tried in path.tried:
-        when = when_of(path.rules, tried)
-        if isinstance(when, Mapping):
-            keys = [name for name, ops in when.items() for _ in ops]
-            found += [tried.start + n for n, name in enumerate(keys) if name == key]
-    return tuple(found)
+    return tuple(place for place, name in _keys_of(path) if name == key)
 
 
 def _with_key(side: Side, key: str) -> list[int]:

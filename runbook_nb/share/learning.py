@@ -56,6 +56,8 @@ class Learning:
     ----------
     texts : set of str
         Of at least six characters.
+    short : set of str
+        Of fewer: too short to be looked for.
     names : set of str
         Names that the notebook itself declares to be those of secrets.
 
@@ -72,6 +74,7 @@ class Learning:
         self._guess = guess
         self.names: set[str] = set()
         self.texts: set[str] = set()
+        self.short: set[str] = set()
 
     def named(self, name: str) -> bool:
         """Say whether what stands under a name is hidden."""
@@ -82,7 +85,10 @@ class Learning:
     def tell(self, value: Any) -> None:
         """Learn a value that is a secret."""
         for text in told(value):
-            if len(text) < MIN_SECRET or not is_open(text) or self._is_name(text):
+            if not text or not is_open(text) or self._is_name(text):
+                continue
+            if len(text) < MIN_SECRET:
+                self.short.add(text)
                 continue
             self.texts.add(text)
             lines = [line.strip() for line in text.splitlines()]

@@ -56,6 +56,13 @@ _ANY: Final = re.compile(
 )
 #: What `%connect_info` prints.
 _CONNECTION: Final = re.compile(r"(\\*\"key\\*\"\s*:\s*\\*\")(?!\[)[^\"\\]+")
+#: A name of fewer characters is too short a word to be told from others.
+MIN_NAME: Final = 6
+#: Accounts and machines that are called as everybody's; such a word says nothing of anybody.
+_ANYBODYS: Final = frozenset(
+    {"administrator", "centos", "debian", "docker", "fedora", "jenkins", "jovyan", "jupyter"}
+    | {"jupyterlab", "localhost", "machine", "nobody", "notebook", "runner", "ubuntu", "vagrant"}
+)
 #: The placeholder of a cell, in a form that HTML does not take for a tag.
 _CELL: Final = "<cell>"
 
@@ -88,6 +95,7 @@ class Machine:
             for place, put in sorted(known.items(), key=lambda one: (-len(one[0]), one[0]))
         ]
         self._account = _account()
+        self._names = _names()
 
     @staticmethod
     def _places(folder: str | os.PathLike[str] | None) -> list[tuple[str, str]]:
@@ -116,6 +124,18 @@ class Machine:
             times += found
         return text, times
 
+    def hide_names(self, text: str) -> tuple[str, int]:
+        """Take the names of this account and this machine out, where they stand alone.
+
+        Those of fewer than six characters stay, and those that anybody's has.
+        """
+        times = 0
+        for name, pattern, put in self._names:
+            if name in text:
+                text, found = pattern.subn(put, text)
+                times += found
+        return text, times
+
     def hide_files(self, text: str, *, html: bool = False) -> tuple[str, int]:
         """Take every whole path out of a traceback, all but the name of the file."""
         text, times = self.hide(text, html=html)
@@ -127,12 +147,29 @@ class Machine:
         return self.hide(text)[1]
 
 
+def _called() -> tuple[str, str]:
+    """Give the names of this account and of this machine; empty where nobody says them."""
+    try:
+        return getpass.getuser(), socket.gethostname()
+    except (OSError, KeyError, ImportError):
+        return "", ""
+
+
+def _names() -> list[tuple[str, re.Pattern[str], str]]:
+    """Give the names that are looked for as bare words, with what is put there."""
+    user, host = _called()
+    found = {user: "user", host: "machine", host.partition(".")[0]: "machine"}
+    return [
+        # Not in a longer word, and not as the name of a tag or of an attribute.
+        (name, re.compile(rf"(?<![\w<-])(?<!</){re.escape(name)}(?![\w=-])"), put)
+        for name, put in sorted(found.items(), key=lambda one: (-len(one[0]), one[0]))
+        if len(name) >= MIN_NAME and name.lower() not in _ANYBODYS
+    ]
+
+
 def _account() -> re.Pattern[str] | None:
     """Give the pattern of this account at this machine, as shells and uploads name it."""
-    try:
-        user, host = getpass.getuser(), socket.gethostname()
-    except (OSError, KeyError, ImportError):
-        return None
+    user, host = _called()
     if not user or not host:
         return None
     return re.compile(rf"\b{re.escape(user)}@{re.escape(host)}\b")

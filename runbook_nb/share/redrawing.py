@@ -15,6 +15,8 @@ from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.grounds import Ground
+from runbook_nb.share.exported import exported_card, exporting
+from runbook_nb.share.notebook import head_text
 from runbook_nb.share.outputs import (
     HTML,
     TEXT,
@@ -83,6 +85,40 @@ def _forms(
 
 def _carrying(drawn: str, comment: str) -> str:
     return OURS.sub(lambda _: comment, drawn)
+
+
+def headed_anew(
+    source: str,
+    generator: str,
+    altered: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]],
+) -> str | None:
+    """Give the text above an answer in which something was hidden, as it would be written now.
+
+    Parameters
+    ----------
+    source : str
+        The text as it was.
+    generator : str
+        What wrote the notebook.
+    altered : iterable of tuple
+        Answers of the notebook, each as it was and as it is, in the order they were altered.
+
+    Returns
+    -------
+    str or None
+        None where it is not the text above any of them.
+    """
+    made: str | None = None
+    for before, after in altered:
+        try:
+            with exporting():
+                one, other = (Envelope.from_dict(each["envelope"]) for each in (before, after))
+                held = source if made is None else made
+                if head_text(one, exported_card(one), generator).strip() == held.strip():
+                    made = head_text(other, exported_card(other), generator)
+        except Exception:  # noqa: S112 - an answer of anybody; it is looked through as text
+            continue
+    return made
 
 
 def explained_anew(

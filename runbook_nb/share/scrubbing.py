@@ -49,6 +49,7 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{16,}={0,2}\s*")
 
 HIDDEN: Final = "hidden value"
 FOLDER: Final = "folder or account of a machine"
+NAMED: Final = "name of this account or machine, alone"
 
 
 class Scrub:
@@ -173,6 +174,9 @@ class Scrub:
             hide = self.machine.hide_files if files else self.machine.hide
             text, times = hide(text, html=form == "html")
             self.findings.add("replaced", FOLDER, place, times)
+            if form != "program":
+                text, times = self.machine.hide_names(text)
+                self.findings.add("replaced", NAMED, place, times)
         return text
 
     def _named(self, text: str, place: str, *, code: bool) -> str:

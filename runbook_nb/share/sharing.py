@@ -18,6 +18,7 @@ from runbook_nb._ids import content_id
 from runbook_nb._text import show
 from runbook_nb.errors import DefinitionError, LoadError
 from runbook_nb.record.redact import Redact, Redactor, as_redact
+from runbook_nb.record.secrets import MIN_SECRET
 from runbook_nb.render.embed import MARK, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.share.aboutnotes import AboutNotes
@@ -26,7 +27,7 @@ from runbook_nb.share.document import check, written
 from runbook_nb.share.learning import Learning, is_code
 from runbook_nb.share.machine import Machine
 from runbook_nb.share.notebook import generator_of, name_read, reading_source
-from runbook_nb.share.scrubbing import FOLDER, Scrub
+from runbook_nb.share.scrubbing import FOLDER, NAMED, Scrub
 from runbook_nb.share.shared import Findings, SharedNotebook
 from runbook_nb.share.travelling import NAME, carries, read_travelling, written_form
 
@@ -117,7 +118,7 @@ def share_notebook(
     made, findings = made_safe(document, learning, machine, keep_widgets=keep_widgets, name=name)
     text = written(made)
     shared = _report(path, made, findings, text)
-    return shared if dry else replace(shared, written=write_whole(target, text))
+    return shared if dry else replace(shared, written=write_whole(target, text, like=path))
 
 
 def _policy(redact: Redact | Mapping[str, Any] | None, values: Iterable[str]) -> Redact:
@@ -207,6 +208,7 @@ def made_safe(
         made = _passed(before, scrub, alive)
         if made == before:
             break
+    _head_anew(made, document, scrub)
     if name is not None:
         _say_whose_answer_is_read(made, name, scrub)
     _name(made, findings, scrub)
@@ -397,6 +399,24 @@ def _name(document: dict[str, Any], findings: Findings, scrub: Scrub) -> None:
         findings.add("replaced", "cell id that was missing, repeated or hidden", place)
 
 
+def _head_anew(document: dict[str, Any], before: Mapping[str, Any], scrub: Scrub) -> None:
+    """Write the text above an answer anew, where something too short to be looked for was hidden.
+
+    Only a text that this package wrote is known to be about the answer below it.
+    """
+    from runbook_nb.share.redrawing import headed_anew
+
+    generator = generator_of(before)
+    for number, cell in enumerate(document["cells"] if generator is not None else ()):
+        if cell["cell_type"] != "markdown" or generator is None:
+            continue
+        anew = headed_anew(before["cells"][number]["source"], generator, scrub.altered)
+        place = f"the source of cell {number + 1}"
+        if anew is not None and (shown := scrub.text(anew, place, paths=False)) != cell["source"]:
+            scrub.findings.add("replaced", "text above an answer, written anew", place)
+            cell["source"] = shown
+
+
 def _say_whose_answer_is_read(document: dict[str, Any], name: str, scrub: Scrub) -> None:
     """Let the cell that reads the answer back out of its own file name the file it will be in."""
     if generator_of(document) is None or scrub.spellings.hide(name)[1]:
@@ -412,9 +432,15 @@ def _say_whose_answer_is_read(document: dict[str, Any], name: str, scrub: Scrub)
 def _say_what_stays(document: Mapping[str, Any], scrub: Scrub) -> None:
     for number, cell in enumerate(document["cells"], 1):
         times = scrub.machine.hide_files(cell["source"])[1]
-        scrub.findings.add("kept", FOLDER, f"the source of cell {number}", times)
+        place = f"the source of cell {number}"
+        scrub.findings.add("kept", FOLDER, place, times)
+        scrub.findings.add("kept", NAMED, place, scrub.machine.hide_names(cell["source"])[1])
     if document["metadata"].get("authors"):
         scrub.findings.add("kept", "names of authors", "the notebook's metadata")
+    short = scrub.short | scrub.learning.short
+    if short:
+        what = f"hidden value of under {MIN_SECRET} characters, outside of answers"
+        scrub.findings.add("not checked", what, "the whole notebook", len(short))
     for text in sorted(scrub.spellings.unsought):
         what = f"value of {len(text)} characters that is part of the placeholder itself"
         scrub.findings.add("not checked", what, "the whole notebook")

@@ -33,6 +33,7 @@ from runbook_nb.errors import (
 )
 from runbook_nb.tools.context import Session, ToolContext
 from runbook_nb.tools.gates import Credentials, check_arguments, issue_credential
+from runbook_nb.tools.middleware import Middleware, ToolCall, pass_through
 from runbook_nb.tools.tool import Tool, as_arguments
 
 #: When a call started: its number, or that of the fan-out, the branch, and its number in that.
@@ -79,6 +80,8 @@ class InnerDispatch:
         Issues what tools need.
     call_id, session, signal, progress, engine
         Those of the outer call; ``progress(call_id, tool, value)``.
+    around : sequence of callable
+        The middleware around each inner call, the first outermost.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class InnerDispatch:
         signal: Stop | None = None,
         progress: Callable[[str, str, Any], None] = lambda call_id, tool, value: None,
         engine: Any = None,
+        around: Sequence[Middleware] = (),
     ) -> None:
         self._catalogue = dict(catalogue)
         self._call_id = call_id
@@ -99,6 +103,7 @@ class InnerDispatch:
         self._signal = signal
         self._progress = progress
         self._engine = engine
+        self._around = around
         self._numbers = itertools.count(1)  # drawing from it is atomic
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,18 +139,31 @@ class InnerDispatch:
         tool = self._allowed(name)
         given = as_arguments(args, name)
         check_arguments(tool, given)
-        call_id = f"{self._call_id}#inner-{next(self._numbers)}"
+        call = ToolCall(
+            tool=tool,
+            args=given,
+            call_id=f"{self._call_id}#inner-{next(self._numbers)}",
+            session=self._session,
+            signal=self._signal if signal is None else signal,
+            parent=self._call_id,
+        )
+        return await pass_through(self._around, call, self._enter)
+
+    async def _enter(self, call: ToolCall) -> Any:
+        tool, call_id = call.tool, call.call_id
+        if self._around:  # it may have passed on others
+            check_arguments(tool, call.args)
         credential = await issue_credential(tool, self._credentials)
         ctx = ToolContext(
             call_id=call_id,
             session=self._session,
             artifacts=NoArtifacts(),
-            signal=self._signal if signal is None else signal,
+            signal=call.signal,
             credential=credential,
             engine=self._engine,
-            progress=lambda value: self._progress(call_id, name, value),
+            progress=lambda value: self._progress(call_id, tool.name, value),
         )
-        return await tool.execute(given, ctx)
+        return await tool.execute(call.args, ctx)
 
     def _allowed(self, name: Any) -> Tool:
         tool = self._catalogue.get(name) if isinstance(name, str) else None

@@ -19,7 +19,7 @@ from runbook_nb.tools.tool import Tool, as_arguments
 
 @frozen
 class ToolCall:
-    """A top-level call as middleware sees it.
+    """A call as middleware sees it: a top-level one, or one that a call makes to another tool.
 
     Attributes
     ----------
@@ -36,6 +36,9 @@ class ToolCall:
     checkpoint : object
         What a paused call is resumed from, its ``args`` then being ``{"answer": …}``; None for a
         call from the start.
+    parent : str or None
+        The call that made it; None for a top-level one. Only middleware with a method ``inner``
+        sees others.
     """
 
     tool: Tool
@@ -44,10 +47,23 @@ class ToolCall:
     session: Session
     signal: Stop | None = None
     checkpoint: Any = None
+    parent: str | None = None
 
 
 #: ``(call, next)``: passes the call on with ``next(call)`` and returns a result. May be async.
 Middleware = Callable[[ToolCall, Callable[..., Awaitable[Any]]], Any]
+
+
+def inner_of(chain: Sequence[Middleware]) -> tuple[Middleware, ...]:
+    """Give what stands around the calls that calls make: each middleware's method ``inner``.
+
+    Examples
+    --------
+    >>> inner_of([lambda call, next: next(call)])
+    ()
+    """
+    found = (getattr(one, "inner", None) for one in chain)
+    return tuple(one for one in found if callable(one))
 
 
 async def pass_through(

@@ -52,7 +52,7 @@ from runbook_nb.tools.gates import (
     settled,
     unknown_tool,
 )
-from runbook_nb.tools.middleware import Middleware, ToolCall, pass_through
+from runbook_nb.tools.middleware import Middleware, ToolCall, inner_of, pass_through
 from runbook_nb.tools.tool import Tool, as_arguments
 
 #: Declarations a toolbox keeps; older ones leave, and are counted.
@@ -91,7 +91,7 @@ class Toolbox(Renderable):
     permit : callable, optional
         ``(tool, args)``: may the call be made at all; only True is a yes.
     middleware : iterable of callable, optional
-        ``(call, next)``, the first outermost.
+        ``(call, next)``, the first outermost. A method ``inner`` hears the calls within calls.
     engine : str, Executor or Client, optional
         Where the branches of every procedure's fan-outs run; see `Chart.run`.
 
@@ -462,6 +462,7 @@ did you mean 'ages'?
             signal=call.signal,
             progress=progress,
             engine=self._engine,
+            around=inner_of(self._middleware),
         )
         return ToolContext(
             call_id=call.call_id,
@@ -546,16 +547,15 @@ did you mean 'ages'?
         ]
         if self._providers:
             closing.append(f"{counted(len(self._providers), 'provider')}, asked at each call")
-        remarks = []
-        if self._observer_failures:
-            remarks.append(f"the observer failed {counted(self._observer_failures, 'time')}")
+        failed = self._observer_failures
+        remarks = (f"the observer failed {counted(failed, 'time')}",) if failed else ()
         return Card(
             kind="Toolbox",
             name="",
             headline=counted(len(self), "tool"),
             sections=(Section(label="Tools", parts=(table,)),),
             closing=tuple(closing),
-            remarks=tuple(remarks),
+            remarks=remarks,
         )
 
 

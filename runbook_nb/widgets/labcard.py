@@ -49,7 +49,8 @@ def lab_card(lab: RuleLab) -> Card:
 
 def _notes(lab: RuleLab) -> list[Section]:
     parts = tuple(
-        Prose(text=f"{note[:1].upper()}{note[1:]}.", tone="warning") for note in lab.notes
+        Prose(text=f"{note[:1].upper()}{note[1:]}.", tone="warning")
+        for note in labtold.notes_of(lab)
     )
     return [Section(label="", parts=parts)] if parts else []
 

@@ -6,11 +6,12 @@ Every count is the comparison's. Texts are made for showing, lists are capped an
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb._text import MISSING, show
+from runbook_nb._text import MISSING, clip, listed, show, visible
 from runbook_nb._view import Role, verdict_role
 from runbook_nb.render.theme import FILLS, SIGNS
 from runbook_nb.rules.changes import RuleChange, rule_changes
@@ -58,7 +59,7 @@ def told(lab: RuleLab) -> dict[str, Any]:
     seen = {
         "title": short(lab.rules.name or "rules"),
         "before": short(lab.before.version or "before"),
-        "notes": [short(note) for note in lab.notes],
+        "notes": [short(note) for note in notes_of(lab)],
         "judged": comparison.compared,
         "words": [_word(lab, word) for word in lab.comparison.words],
         "keys": [short(key) for key in lab.facts.keys[:KEYS]],
@@ -170,6 +171,52 @@ def _rule(
         for op, value in ops.items()
     ]
     return seen
+
+
+def notes_of(lab: RuleLab) -> list[str]:
+    """Say what there is to know of the rules: of their version, and of words that lag behind them.
+
+    A label is its author's sentence and is never rewritten; where it still names a limit that was
+    changed, that is said.
+    """
+    return [*lab.notes, *_lagging(lab)]
+
+
+def _lagging(lab: RuleLab) -> Iterator[str]:
+    default = lab.edited.default
+    said = None if default is None else default.label
+    for each in lab.edited.rules:
+        change = _change_of(lab, each)
+        number = lab.edited.number_of(each.id)
+        for field in () if change is None else change.fields:
+            if field.field != "limit" or field.key is None or lab.hides(field.key):
+                continue
+            limit = clip(visible(listed(_words(field.new))), 40)
+            now = f"the limit of {visible(field.key)} that is now {limit}"
+            for old in _gone(field.old, field.new):
+                for whose, label in ((f"rule {number}", each.rule.label), ("the default", said)):
+                    if label and _names(label, old):
+                        yield f"the label of {whose} still names {visible(old)}, {now}"
+
+
+def _gone(old: Any, new: Any) -> list[str]:
+    """Give the words of a limit that are no more in it."""
+    stay = set(_words(new))
+    # A single letter is a word of its own in any sentence.
+    return [
+        word
+        for word in dict.fromkeys(_words(old))
+        if word not in stay and (len(word) > 1 or word.isdigit())
+    ]
+
+
+def _words(limit: Any) -> list[str]:
+    return [show(one) for one in (limit if isinstance(limit, list | tuple) else [limit])]
+
+
+def _names(label: str, word: str) -> bool:
+    """Say whether a label has a word in it, and not as a part of another or of a number."""
+    return bool(re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", label))
 
 
 def _text(lab: RuleLab, text: str | None) -> str:

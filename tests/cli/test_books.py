@@ -153,6 +153,7 @@ def test_arguments_come_from_standard_input(call, monkeypatch):
         (["--args", "absent.json"], "--args: FileNotFoundError"),
         (["--args", "list.json"], "--args: it holds no JSON object"),
         (["--args", "broken.json"], "--args: JSONDecodeError"),
+        (["--args", "twice.json"], "--args: ValueError: the key 'as_of' is there twice"),
         (["--out", "a.xlsx"], "'a.xlsx' does not say what to write"),
         (["--tool", "root_certificate"], "did you mean 'root_certificates'"),
         (["--to", "paper"], "--to"),
@@ -161,6 +162,7 @@ def test_arguments_come_from_standard_input(call, monkeypatch):
 def test_wrong_usage_is_one_line_and_runs_nothing(call, monkeypatch, arguments, words):
     Path("list.json").write_text("[]")
     Path("broken.json").write_text("{")
+    Path("twice.json").write_text('{"as_of": "2030-01-01", "as_of": "2031-01-01"}')
     ran = []
     monkeypatch.setattr("runbook_nb.runbook.bridge.run_call", lambda *_: ran.append(1))
     status, out, err = call("run", "certificates", *arguments)

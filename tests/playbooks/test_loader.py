@@ -129,6 +129,33 @@ def test_what_holds_no_playbook_is_refused(source):
     assert "JSON or YAML text" in error.fix
 
 
+def test_an_empty_text_is_no_file():
+    assert refused("").code == refused(" ").code == "empty"
+    assert "JSON or YAML text" in refused("").fix
+
+
+def test_fields_are_told_in_words_of_ours():
+    told = {
+        one.where: (one.message, one.fix)
+        for one in refused(
+            document(
+                step(required="maybe", min_tool_calls=1.5, timeout_seconds="soon", validation=[]),
+                {"id": 1, "description": None},
+                tags="a",
+            )
+        ).problems
+    }
+    assert told == {
+        "steps[0].required": ("is neither true nor false", "write true or false"),
+        "steps[0].min_tool_calls": ("is not a whole number", "write a whole number"),
+        "steps[0].timeout_seconds": ("is not a number", "write a number"),
+        "steps[0].validation": ("is not a mapping", "write keys with their values"),
+        "steps[1].id": ("is not text", "put it in quotes"),
+        "steps[1].description": ("is not text", "write a text"),
+        "tags": ("is not a list", "write a list"),
+    }
+
+
 def test_a_file_that_is_not_there_is_told_with_its_path(tmp_path):
     error = refused(tmp_path / "no.yaml")
     assert (error.code, error.path) == ("not_found", tmp_path / "no.yaml")

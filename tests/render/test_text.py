@@ -199,6 +199,18 @@ def test_a_group_whose_rows_are_cut_off_is_not_headed():
         ]
 
 
+def test_a_cell_to_be_shown_whole_goes_under_its_row_where_it_has_no_room():
+    columns = (column(), column(in_text="whole"))
+    long = "word " * 40
+    shown = body(table(("1", "short"), ("2", long), columns=columns))
+    assert shown[0] == "  1  short"
+    assert shown[1] == "  2"
+    assert " ".join(" ".join(shown[2:]).split()) == long.strip()
+    assert all(line.startswith("     word") for line in shown[2:])
+    # In a column of any other kind it is cut.
+    assert body(table(("2", long)))[0].endswith("…")
+
+
 def test_details_stand_under_the_second_column_of_their_row():
     shown = body(table(("1", "done"), ("2", "stuck"), details=(Detail(row=0, text="late"),)))
     assert shown == ["  1  done", "     late", "  2  stuck"]

@@ -1,6 +1,7 @@
 """The texts a notebook was written with are held against its answer; an author's own are named."""
 
 import json
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -62,6 +63,11 @@ def test_a_notebook_that_was_made_safe_keeps_its_texts(name, tmp_path):
 @pytest.mark.parametrize("more", [{"redact": {"keys": ("verdict",)}}, {"values": ["fresh", "old"]}])
 def test_words_that_were_hidden_later_are_no_contradiction(written, tmp_path, more):
     shared = rb.share_notebook(written, tmp_path / "b.ipynb", **more).written
+    assert one(shared)["cell[1]"].status == "confirmed"  # it was written anew from what is left
+    document = json.loads(shared.read_text("utf-8"))
+    text = "".join(document["cells"][0]["source"])
+    document["cells"][0]["source"] = re.sub(r"(\d \\\[REDACTED\\\])", r"\1, 9 old", text, count=1)
+    shared.write_text(json.dumps(document), encoding="utf-8")
     assert one(shared)["cell[1]"].because == "hidden"
     checked = with_text(shared, 0, lambda text: text.replace("Rules — ", "Rules — not "))
     assert checked["cell[1]"].status == "contradicted"

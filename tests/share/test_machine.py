@@ -1,7 +1,9 @@
 """Folders, accounts and connections are known by their form; what is none of them stays."""
 
+import nbformat
 import pytest
 
+import runbook_nb as rb
 from runbook_nb.share.machine import Machine
 
 HIDDEN = [
@@ -75,3 +77,54 @@ def test_an_account_at_this_machine_goes(monkeypatch):
         "user@machine:~$ ls, ann@example.org",
         1,
     )
+
+
+@pytest.fixture
+def called(monkeypatch):
+    def called(user, host):
+        monkeypatch.setattr("getpass.getuser", lambda: user)
+        monkeypatch.setattr("socket.gethostname", lambda: host)
+        return Machine()
+
+    return called
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("annabel ran it on build-17.corp", "user ran it on machine"),
+        ("build-17: 3 jobs of annabel.", "machine: 3 jobs of user."),
+        ('"annabel"', '"user"'),
+        ("<td>annabel</td>", "<td>user</td>"),
+        ("annabella, xannabel, annabel-2, build-170", "annabella, xannabel, annabel-2, build-170"),
+        ("<annabel>x</annabel> annabel='1'", "<annabel>x</annabel> annabel='1'"),
+        ("Annabel", "Annabel"),
+    ],
+)
+def test_the_names_of_this_account_and_machine_go_where_they_stand_alone(called, text, left):
+    machine = called("annabel", "build-17.corp")
+    assert machine.hide_names(text)[0] == left
+    assert machine.hide_names(left) == (left, 0)
+
+
+@pytest.mark.parametrize(("user", "host"), [("ann", "box-1"), ("jovyan", "localhost"), ("", "")])
+def test_a_short_name_and_one_that_anybody_has_stay(called, user, host):
+    text = f"{user} on {host}"
+    assert called(user, host).hide_names(text) == (text, 0)
+
+
+def test_names_are_reported_and_stay_in_sources(called, tmp_path):
+    called("annabel", "build-17")
+    shown = nbformat.v4.new_output("stream", name="stdout", text="annabel at build-17\n")
+    cell = nbformat.v4.new_code_cell("who = 'annabel'", outputs=[shown])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "a.ipynb")
+    shared = rb.share_notebook(tmp_path / "a.ipynb")
+    made = nbformat.read(shared.written, as_version=4).cells[0]
+    assert (made.source, made.outputs[0].text) == ("who = 'annabel'", "user at machine\n")
+    name = "name of this account or machine, alone"
+    found = [(one.action, one.place, one.times) for one in shared.findings if one.what == name]
+    assert found == [
+        ("replaced", "output 1 of cell 1", 2),
+        ("kept", "the source of cell 1", 1),
+    ]
+    assert rb.share_notebook(shared.written).text == shared.text

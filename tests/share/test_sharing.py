@@ -2,6 +2,8 @@
 
 import json
 import re
+import stat
+import sys
 import warnings
 
 import nbformat
@@ -15,6 +17,7 @@ from anynotebook import (
     spellings_of,
     texts_in,
 )
+from forging import answer as answer_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -459,6 +462,42 @@ def test_a_short_subject_goes_with_the_name_of_its_column(share, tmp_path, colum
     assert not any(one.counts["contradicted"] for one in rb.verify_file(shared.written))
 
 
+@pytest.mark.parametrize("key", ["host", "verdict", "days", "tier"])
+@pytest.mark.parametrize("name", ["short way", "long way", "ranked rows", "one side"])
+def test_whatever_column_is_hidden_nothing_is_contradicted_afterwards(tmp_path, name, key):
+    path = answer_of(name).to_notebook(tmp_path / "a.ipynb")
+    shared = rb.share_notebook(path, redact={"keys": [key]})
+    for found in rb.verify_file(shared.written):
+        assert [claim.sentence for claim in found.contradicted] == []
+    assert rb.share_notebook(shared.written).text == shared.text
+
+
+def test_a_short_word_goes_out_of_the_text_above_its_answer(tmp_path):
+    """It is too short to be looked for; that text was written from the answer, and is anew."""
+    path = answer_of("short way").to_notebook(tmp_path / "a.ipynb")
+    assert "1 fresh, 2 old" in headline(path)
+    shared = rb.share_notebook(path, redact={"keys": ["verdict"]})
+    assert "(5 \\[REDACTED\\])" in headline(shared.written)
+    assert "fresh" not in headline(shared.written)
+    assert "text above an answer, written anew" in [one.what for one in shared.findings]
+
+
+def test_a_text_of_the_authors_own_keeps_a_short_word_and_that_is_said(tmp_path):
+    path = answer_of("short way").to_notebook(tmp_path / "a.ipynb")
+    document = json.loads(path.read_text("utf-8"))
+    document["cells"][0]["source"] = "# web-1 is new"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    shared = rb.share_notebook(path, redact={"keys": ["host"]})
+    assert headline(shared.written) == "# web-1 is new"
+    [said] = [one for one in shared.findings if one.what.startswith("hidden value of under 6")]
+    assert (said.action, said.times) == ("not checked", 5)
+    assert said.what in str(shared)
+
+
+def headline(path):
+    return nbformat.read(path, as_version=4).cells[0].source.split("\n")[0]
+
+
 def test_evidence_that_cannot_be_read_goes(share):
     wire = {"af_coverage": {}, "result": {}, "dossier": {"subjects": [{"decision": {}}]}}
     held = comment({"format": "runbook_nb/envelope/1", "envelope": wire})
@@ -610,3 +649,63 @@ def test_in_an_author_s_own_notebook_another_file_may_be_read(tmp_path):
 
 def test_a_name_that_is_hidden_is_not_told_again(answered):
     assert "hosts" not in rb.share_notebook(answered, values=["hosts"]).text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no mode there")
+def test_the_copy_of_a_private_notebook_is_private(tmp_path):
+    path = tmp_path / "mine.ipynb"
+    nbformat.write(notebook(code("1")), path)
+    path.chmod(0o600)
+    assert stat.S_IMODE(rb.share_notebook(path).written.stat().st_mode) == 0o600
+
+
+# --- the form of a runbook ---------------------------------------------------------------------
+
+
+def form_saved(path):
+    """A notebook saved with a form: an ordinary field holds what its runbook's policy hides."""
+    from ipywidgets import Widget
+
+    @rb.tool
+    def ages(cluster: str, token: str = "", days: int = 7):
+        """Read ages."""
+        return [cluster, days]
+
+    form = rb.RunForm(rb.Toolbox([ages]), "ages")
+    form.set(cluster="prod-eu-77", token="hunter-2x", days=471_100).run()
+    assert form.join().status == "finished"
+    shown = nbformat.v4.new_output("display_data", data=form._repr_mimebundle_()[0])
+    whole = Widget.get_manager_state(drop_defaults=False)  # as a front end saves it
+    printed = nbformat.v4.new_output("stream", name="stdout", text="asked prod-eu-77\n")
+    made = notebook(
+        code("form", shown), code("print(form.result)", printed), widgets={STATE: whole}
+    )
+    nbformat.write(nbformat.from_dict(json.loads(json.dumps(made, default=str))), path)
+    return form
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_was_typed_into_a_form_is_hidden_in_its_saved_state(tmp_path, keep):
+    form = form_saved(tmp_path / "a.ipynb")
+    before = (tmp_path / "a.ipynb").read_text("utf-8")
+    assert before.count("prod-eu-77") >= 2
+    assert form.model_id in before
+    policy = {"keys": ["cluster", "days"]}
+    shared = rb.share_notebook(tmp_path / "a.ipynb", redact=policy, keep_widgets=keep)
+    for secret in ("prod-eu-77", "hunter-2x", "471100"):
+        assert not re.search(rf"(?<!\w){secret}(?!\w)", shared.text), secret
+    held = json.loads(shared.text)["metadata"].get("widgets")
+    assert (held is not None) is keep
+    if held is not None:
+        entries = held[STATE]["state"][form.model_id]["state"]["entries"]
+        assert entries["cluster"] == entries["days"] == "[REDACTED]"
+    assert rb.share_notebook(shared.written, keep_widgets=keep).text == shared.text
+
+
+def test_a_value_too_short_to_be_looked_for_is_counted():
+    shown = nbformat.v4.new_output("stream", name="stdout", text="asked q7w")
+    text, found = safe(notebook(code("login(password='q7w')", shown)))
+    assert "asked q7w" in text
+    assert "password='[REDACTED]'" in text
+    [said] = [one for one in found if one.action == "not checked"]
+    assert said.what == "hidden value of under 6 characters, outside of answers"

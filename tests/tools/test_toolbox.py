@@ -361,6 +361,57 @@ class TestInside:
         box.call_sync("outer")
         assert seen == ["outer"]
 
+    def test_middleware_with_a_method_inner_stands_around_inner_calls(self, make):
+        class Around:
+            def __init__(self, name):
+                self.name = name
+
+            async def __call__(self, call, following):
+                seen.append((self.name, call.tool.name, call.call_id, call.parent))
+                return await following(call)
+
+            async def inner(self, call, following):
+                seen.append((self.name, call.tool.name, call.call_id, call.parent))
+                return [self.name, await following(replace(call, args={"n": call.args["n"] + 1}))]
+
+        async def plain(call, following):
+            seen.append(("plain", call.tool.name, call.call_id, call.parent))
+            return await following(call)
+
+        async def outer(args, ctx):
+            return await ctx.tools.call("inner", {"n": 1})
+
+        seen = []
+        box = Toolbox(
+            [make("outer", outer), make("inner", lambda args, ctx: (args["n"], ctx.call_id))],
+            middleware=[Around("a"), plain, Around("b")],
+        )
+        assert box.call_sync("outer", call_id="tc") == ["a", ["b", (3, "tc#inner-1")]]
+        assert seen == [
+            ("a", "outer", "tc", None),
+            ("plain", "outer", "tc", None),
+            ("b", "outer", "tc", None),
+            ("a", "inner", "tc#inner-1", "tc"),
+            ("b", "inner", "tc#inner-1", "tc"),
+        ]
+
+    def test_what_it_passes_on_to_an_inner_call_is_checked_again(self, make):
+        class Around:
+            async def __call__(self, call, following):
+                return await following(call)
+
+            async def inner(self, call, following):
+                return await following(replace(call, args={"n": "three"}))
+
+        async def outer(args, ctx):
+            return await ctx.tools.call("inner", {"n": 3})
+
+        number = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        inner = make("inner", lambda args: args["n"], input_schema=number)
+        box = Toolbox([make("outer", outer), inner], middleware=[Around()])
+        error = _refusal(box, "outer")
+        assert error.code == "invalid_arguments"
+
     def test_an_inner_absence_ends_a_recorded_run(self, make):
         async def outer(args, ctx):
             recorded = recording_dispatch(ctx.tools, "outer")

@@ -1069,3 +1069,53 @@ def test_numbers_that_no_axis_reaches_keep_no_lab_from_opening_or_changing(far):
     lab.set_limit(1, "days", "gt", far)
     json.dumps(lab.told, allow_nan=False)
     assert lab.told["changed"] == lab.comparison.changed > 0
+
+
+# --- words that lag behind ---------------------------------------------------------------------
+
+
+def labelled(label, default="fresh", limit=7):
+    rules = rb.RuleSet(
+        "age",
+        "v1",
+        [rb.Rule({"days": {"gt": limit}}, "old", label=label)],
+        rb.Default("fresh", label=default),
+    )
+    return rb.RuleLab({"days": [9, 2, 30]}, rules)
+
+
+def test_a_label_that_still_names_a_limit_is_told_of_and_never_rewritten():
+    lab = labelled("older than 7 days", "7 days at most")
+    assert lab.told["notes"] == []
+    lab.set_limit(1, "days", "gt", 14)
+    now = "still names 7, the limit of days that is now 14"
+    assert lab.told["notes"] == [f"the label of rule 1 {now}", f"the label of the default {now}"]
+    assert lab.edited.rules[0].rule.label == "older than 7 days"
+    assert f"The label of rule 1 {now}." in lab._repr_mimebundle_()[0]["text/html"]
+    lab.set_label(1, "older than 14 days")
+    assert lab.told["notes"] == [f"the label of the default {now}"]
+    lab.set_limit(1, "days", "gt", 7)
+    assert lab.told["notes"] == []
+
+
+@pytest.mark.parametrize("label", ["older than a week", "over 17 days", "7.5 days", "v7", None])
+def test_a_label_that_does_not_name_the_limit_is_not_told_of(label):
+    lab = labelled(label)
+    lab.set_limit(1, "days", "gt", 14)
+    assert lab.told["notes"] == []
+
+
+def test_a_word_that_left_a_list_is_told_of_and_a_single_letter_is_not():
+    rule = rb.Rule({"tier": {"in": ["a", "gold", "silver"]}}, "old", label="a gold or silver one")
+    lab = rb.RuleLab({"tier": ["a", "gold"]}, rb.RuleSet("t", "v1", [rule], "fresh"))
+    lab.set_limit(1, "tier", "in", ["silver"])
+    assert lab.told["notes"] == [
+        "the label of rule 1 still names gold, the limit of tier that is now silver"
+    ]
+
+
+def test_a_limit_that_a_policy_hides_is_not_named():
+    rules = rb.RuleSet("t", "v1", [rb.Rule({"pin": {"eq": 4711}}, "bad", label="is 4711")], "fresh")
+    lab = RuleLab(answer(rules, [{"host": "a", "pin": 4711}], redact={"keys": ["pin"]}))
+    lab.set_limit(1, "pin", "eq", 12)
+    assert not any("pin" in note or "4711" in note for note in lab.told["notes"])

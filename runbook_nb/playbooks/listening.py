@@ -1,0 +1,204 @@
+"""What a hook makes of the events a framework tells: before a call, and after it.
+
+Playbooks layer. The calls themselves are judged and settled by the hook; here is only how an event
+is read and what is written on it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from runbook_nb._text import did_you_mean, listed
+from runbook_nb.errors import PlaybookError
+from runbook_nb.playbooks.frames import Frame
+from runbook_nb.playbooks.keeper import OUTCOMES
+from runbook_nb.playbooks.scopes import Closed, Plans, Seat, key_of
+from runbook_nb.playbooks.tickets import Ticket
+from runbook_nb.playbooks.toolevent import first_of, tell, where_of
+from runbook_nb.tools.context import new_call_id
+
+if TYPE_CHECKING:
+    from runbook_nb.playbooks.admission import Admission, Settlement
+    from runbook_nb.playbooks.hook import PlaybookEnforcerHook
+
+
+#: What names the run of an event.
+_RUN: Final = ("run_id", "thread_id", "metadata", "agent_name")
+
+
+class Listening(ABC):
+    """The part of a hook that hears events; see `PlaybookEnforcerHook`."""
+
+    _plans: Plans
+    _scope: str
+
+    admit: Callable[..., Ticket]
+    _seat: Callable[..., Seat]
+
+    @abstractmethod
+    def alone_with(self, other: Any) -> None:
+        """Refuse to judge what another hook judges too."""
+
+    @abstractmethod
+    def _frame(self) -> Frame | None: ...
+
+    def _parent_in(self, seat: Seat) -> str | None:
+        frame = self._frame()
+        return frame.call_id if frame is not None and frame.seat.key == seat.key else None
+
+    def _ticket(self, seat: Seat, admission: Admission) -> Ticket:
+        frame = Frame(hook=cast("PlaybookEnforcerHook", self), seat=seat, call_id=admission.call_id)
+        return Ticket(admission.tool, admission.call_id, frame, admission=admission)
+
+    def before(self, event: Any) -> Ticket:
+        """Judge the call an event tells of; where it is refused, say so on the event.
+
+        Sets ``event.cancel`` to what the model is to be told, ``event.refusal`` to the same as
+        structure and, where it had none, ``event.call_id``. A call that was let through waits for
+        `after`, or for the settling of the ticket.
+
+        Raises
+        ------
+        PlaybookError
+            ``two_enforcers``: another hook that refuses calls has judged it.
+        """
+        self._refuse_second(event)
+        arguments = getattr(event, "arguments", None)
+        ticket = self.admit(event.tool_name, arguments, **where_of(event))
+        self._told(event, ticket)
+        return ticket
+
+    def before_all(self, events: Sequence[Any]) -> list[Ticket]:
+        """Judge the calls of one reply together, before any of them is made.
+
+        Under a policy that looks ahead, a call which may be made if the earlier ones succeed is
+        let through provisionally. Make such calls one after another, and ask `again` of each just
+        before it is made.
+
+        Parameters
+        ----------
+        events : sequence
+            The events of one reply of one run, in order.
+        """
+        for event in events:
+            self._refuse_second(event)
+        first, *_ = [where_of(event) for event in events] or [{}]
+        seat = self._seat(**{name: first.get(name) for name in _RUN})
+        if not events or seat.held is None or isinstance(seat.held, Closed):
+            return [self.before(event) for event in events]
+        calls = [
+            {
+                "tool": event.tool_name,
+                "arguments": getattr(event, "arguments", None),
+                "call_id": getattr(event, "call_id", None) or new_call_id(),
+            }
+            for event in events
+        ]
+        parent = first["parent"] or self._parent_in(seat)
+        found = seat.held.admit_batch(calls, parent=parent, batch=first["batch"])
+        tickets = [self._ticket(seat, admission) for admission in found]
+        for event, ticket in zip(events, tickets, strict=True):
+            self._told(event, ticket)
+        return tickets
+
+    def again(self, event: Any) -> bool:
+        """Judge a call of `before_all` again just before it is made, where that was provisional.
+
+        Returns
+        -------
+        bool
+            Whether it may be made; if not, the event now says so.
+        """
+        if getattr(event, "refusal", None) is not None:
+            return False
+        ticket = self._ticket_of(event)
+        if ticket is not None and not ticket.confirm():
+            self._told(event, ticket)
+        return ticket is None or ticket.allowed
+
+    def _refuse_second(self, event: Any) -> None:
+        other = getattr(event, "judged_by", None)
+        if isinstance(other, Listening):
+            self.alone_with(other)
+
+    def _told(self, event: Any, ticket: Ticket) -> None:
+        tell(event, "judged_by", self)
+        if getattr(event, "call_id", None) is None:
+            tell(event, "call_id", ticket.call_id)
+        if ticket.refusal is not None:
+            tell(event, "refusal", ticket.refusal)
+            event.cancel = ticket.refusal.text
+        else:
+            ticket.open_in(ticket.frame.seat.waiting)
+
+    def after(self, event: Any) -> Settlement | None:
+        """Settle the call an event tells of; of one that was refused, nothing.
+
+        ``event.outcome`` says what came of it where it is set; otherwise an ``error`` makes it a
+        failure. An answer that came from a cache is ``"cached"``; one that came after attempts
+        which failed is ``"retried"``, and only its last attempt is told of.
+
+        Returns
+        -------
+        Settlement or None
+            What it did to the plan.
+
+        Raises
+        ------
+        PlaybookError
+            ``unknown_call``: `before` was not told of it; ``bad_outcome``.
+        """
+        if getattr(event, "refusal", None) is not None:
+            return None
+        ticket = self._ticket_of(event)
+        if ticket is None:
+            return None
+        error = getattr(event, "error", None)
+        outcome = getattr(event, "outcome", None) or ("ok" if error is None else "error")
+        if outcome not in OUTCOMES:
+            raise PlaybookError(
+                f"a call cannot come to {outcome!r}",
+                code="bad_outcome",
+                where="outcome",
+                fix=did_you_mean(str(outcome), OUTCOMES) or f"use {listed(OUTCOMES)}",
+            )
+        return ticket.settle(
+            outcome,
+            result=getattr(event, "result", None),
+            error=error,
+            arguments=getattr(event, "arguments", None),
+        )
+
+    def _ticket_of(self, event: Any) -> Ticket | None:
+        """Find the call of an event; None where there is nothing more to do about it."""
+        key = self._key_of_event(event)
+        seat = self._plans.peek(key)
+        if seat is None:  # the plan was dropped while the call ran: there is nothing to tell
+            return None
+        waiting = seat.waiting
+        call_id = getattr(event, "call_id", None)
+        ticket = waiting.get(call_id) if call_id is not None else first_of(waiting, event.tool_name)
+        if ticket is None and not _was_refused(seat.held, call_id):
+            raise PlaybookError(
+                f"after() was told of call {call_id!r} of {event.tool_name!r} in run {key!r}, "
+                "which before() has not judged, or which is settled",
+                code="unknown_call",
+                where="call_id",
+                fix="hand each call to before(event) first, with the same ids, and once to after",
+            )
+        return ticket
+
+    def _key_of_event(self, event: Any) -> str:
+        run_id, thread_id = getattr(event, "run_id", None), getattr(event, "thread_id", None)
+        frame = self._frame()
+        if run_id is None and thread_id is None and frame is not None:
+            return frame.seat.key
+        return key_of(self._scope, run_id, thread_id)
+
+
+def _was_refused(held: Any, call_id: str | None) -> bool:
+    if held is None or isinstance(held, Closed):
+        return held is not None
+    return any(one.call_id == call_id and one.outcome == "refused" for one in held.calls)

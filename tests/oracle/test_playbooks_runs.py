@@ -1,0 +1,324 @@
+"""Recorded runs under one hook: scopes of plans, its constructor, and scripted agents."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections import Counter
+
+import pytest
+from playbook_turns import FINISHING, passed_over, run_agent
+from playbook_values import folder
+from replay_values import HarnessFailure
+
+from runbook_nb.playbooks import Playbook, PlaybookEnforcerHook, ToolEvent
+
+
+def recorded(kind):
+    """Give the cases of one kind; another folder of recordings need not have any."""
+    paths = sorted(folder().glob("*.json"))
+    cases = [json.loads(path.read_text("utf-8")) for path in paths]
+    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
+
+
+def noted(enforcer):
+    return [
+        {
+            "type": one.violation_type,
+            "step": one.step_id,
+            "tool": one.tool_name,
+            "blocked": one.blocked,
+        }
+        for one in enforcer.violations
+    ]
+
+
+def statuses(plan):
+    return {
+        step.id: "pending" if record is None else record.status.value
+        for step in plan.playbook.steps
+        for record in [plan.get_step_execution(step.id)]
+    }
+
+
+def records(plan):
+    return {
+        key: {
+            "tool_calls": one.tool_calls,
+            "count": one.tool_call_count,
+            "matched_probes": one.matched_probes,
+            "result": one.result,
+            "error": one.error,
+            "has_started_at": one.started_at is not None,
+            "has_completed_at": one.completed_at is not None,
+        }
+        for key, one in plan.step_executions.items()
+    }
+
+
+def final(enforcer):
+    """Give what the recordings say of a plan at the end."""
+    plan = enforcer.plan
+    summary = enforcer.get_step_summary()
+    return {
+        "violations": noted(enforcer),
+        "statuses": statuses(plan),
+        "records": records(plan),
+        "adherence": round(enforcer.adherence_score(), 6),
+        "unresolved": plan.unresolved_required_steps(),
+        "pointer": plan.current_step_index,
+        "current_step": plan.current_step.id if plan.current_step else None,
+        "plan_completed": plan.completed,
+        "progress": round(plan.progress, 6),
+        "completed_steps": plan.completed_steps,
+        "not_completed_steps": plan.pending_steps,
+        "total_tool_calls": plan.total_tool_calls,
+        "error_count": len(plan.errors),
+        "summary": {**summary, "progress": round(summary["progress"], 6)},
+    }
+
+
+def held_in(expected, found):
+    """Compare what was recorded; of the summary, its keys (others may stand beside them)."""
+    told = {key: found[key] for key in expected}
+    if "summary" in expected:
+        told["summary"] = {key: found["summary"][key] for key in expected["summary"]}
+    assert told == expected
+
+
+# -- scopes ------------------------------------------------------------------------------------
+
+SCOPE = {"playbooks", "scope", "max_runs", "select", "events", "inspect", "skills"}
+SWITCHES = {"block_violations", "record_violations"}
+
+
+class Scoped:
+    """A case of kind ``scope``, replayed."""
+
+    def __init__(self, case, policy):
+        given = case["input"]
+        more = given.keys() - SCOPE - SWITCHES
+        if more:
+            raise HarnessFailure(f"the replay of scopes does not know {', '.join(sorted(more))}")
+        self.books, self.asked = given["playbooks"], []
+        told = {key: given[key] for key in ("scope", "max_runs", *SWITCHES) if key in given}
+        chosen = {"select": self.select} if given.get("select") else {"playbook": self.only()}
+        self.raises = isinstance(given.get("select"), str)
+        self.hook = PlaybookEnforcerHook(**chosen, **told, policy=policy)
+        self.events = [self.call(event) for event in given["events"]]
+
+    def only(self):
+        (book,) = self.books.values()
+        return Playbook(**book)
+
+    def select(self, run):
+        self.asked.append(run.run_id)
+        if self.raises or any(run.metadata.get(word) for word in ("raise", "fail", "boom")):
+            raise RuntimeError("the selector of the case raises")
+        name = run.metadata.get("playbook")
+        return None if name is None else Playbook(**self.books[name])
+
+    def call(self, event):
+        told = ToolEvent(
+            tool_name=event["tool"],
+            arguments=event.get("args"),
+            run_id=event.get("run"),
+            thread_id=event.get("thread"),
+            metadata=event.get("metadata") or {},
+        )
+        self.hook.before(told)
+        if told.cancel is None:
+            told.error = "it failed" if event.get("outcome") == "error" else None
+            self.hook.after(told)
+        return told
+
+    def plan(self, key):
+        enforcer = self.hook.enforcer_for(key)
+        if enforcer is None:
+            return None
+        return {
+            "pointer": enforcer.plan.current_step_index,
+            "statuses": statuses(enforcer.plan),
+            "violations": noted(enforcer),
+        }
+
+    def latest(self):
+        try:
+            return {"pointer": self.hook.enforcer.plan.current_step_index}
+        except LookupError:
+            return "LookupError"
+
+
+@pytest.mark.parametrize("case", recorded("scope"))
+def test_scopes_are_as_recorded(case, outcome):
+    replay, expect = Scoped(case, "compat"), case["expect"]
+    for event, expected in zip(replay.events, expect["events"], strict=True):
+        found = {"run": event.run_id, "tool": event.tool_name, "allowed": event.cancel is None}
+        assert found == {key: expected[key] for key in found}
+    assert {key: replay.plan(key) for key in expect["plans"]} == expect["plans"]
+    if case["input"].get("select"):
+        assert replay.asked == expect["selector_asked"]
+    assert replay.latest() == expect["latest"]
+    outcome({"family": "playbooks scope compat", **case}, "matched")
+
+
+def restarts_none(replay):
+    """Q27: what is known of a run only grows, or all its further calls are refused by name."""
+    gone = [event for event in replay.events if event.refusal]
+    codes = Counter(event.refusal.code for event in gone)
+    assert codes["plan_evicted"] > 0, "the case drops no plan"
+    lost = {event.run_id for event in gone if event.refusal.code == "plan_evicted"}
+    assert replay.hook.evicted == len(lost)
+    made = {}
+    for event in replay.events:
+        if event.cancel is None:
+            made.setdefault(event.run_id, []).append(event.tool_name)
+    for key in replay.hook.keys:
+        record = replay.hook.enforcer_for(key).plan.step_executions.values()
+        assert [tool for one in record for tool in one.tool_calls] == made.get(key, [])
+    for key in lost:
+        assert key not in replay.hook.keys
+
+
+SCOPE_QUIRKS = {"Q27": restarts_none}
+
+
+@pytest.mark.parametrize("case", recorded("scope"))
+def test_scopes_under_the_safe_profile(case, outcome, unjudged):
+    replay = Scoped(case, "safe")
+    for event in replay.events:  # what is refused says so as structure, and only that
+        assert (event.cancel is None) == (event.refusal is None)
+    if case["quirk"] is None:
+        allowed = [event.cancel is None for event in replay.events]
+        assert allowed == [event["allowed"] for event in case["expect"]["events"]]
+        assert {key: replay.plan(key) for key in case["expect"]["plans"]} == case["expect"]["plans"]
+        outcome({"family": "playbooks scope safe", **case}, "matched")
+    elif case["quirk"] in SCOPE_QUIRKS:
+        SCOPE_QUIRKS[case["quirk"]](replay)
+        outcome({"family": "playbooks scope safe", **case}, "improved")
+    else:
+        unjudged(case)
+
+
+# -- the constructor ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", ["compat", "safe"])
+@pytest.mark.parametrize("case", recorded("hook_constructor"))
+def test_the_constructor_refuses_as_recorded(case, profile, outcome):
+    kwargs = dict(case["input"]["kwargs"])
+    if kwargs.pop("give_playbook", False):
+        kwargs["playbook"] = Playbook(id="ir", name="Response")
+    if kwargs.pop("give_select", False):
+        kwargs["select"] = lambda run: None
+    if case["expect"]["ok"]:
+        assert PlaybookEnforcerHook(**kwargs, policy=profile).name == "PlaybookEnforcerHook"
+    else:
+        expected = getattr(builtins, case["expect"]["error_class"])
+        with pytest.raises(expected) as refused:
+            PlaybookEnforcerHook(**kwargs, policy=profile)
+        assert refused.value.fix
+    outcome({"family": f"playbooks hook_constructor {profile}", **case}, "matched")
+
+
+# -- agents ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", recorded("agent"))
+def test_agents_are_as_recorded(case, outcome, unjudged):
+    loop, expect = run_agent(case, together=True, policy="compat"), dict(case["expect"])
+    if passed_over(case):
+        held_to_the_laws(loop)
+        unjudged(case)
+        return
+    assert [made.told() for made in loop.calls] == expect.pop("calls")
+    assert loop.bodies == expect.pop("bodies_run")
+    assert loop.stop_reason == expect.pop("stop_reason")
+    held_in(expect, final(loop.hook.enforcer))
+    outcome({"family": "playbooks agent compat", **case}, "matched")
+
+
+def a_right_reply_passes(case, loop):
+    """Q15: of a reply, what fits the steps in their order is let through."""
+    plan, steps = loop.hook.enforcer.plan, case["input"]["playbook"]["steps"]
+    wanted = [tool for step in steps for tool in step["expected_tools"]]
+    first = [call["tool"] for call in case["input"]["turns"][0]]
+    if first == wanted[: len(first)]:
+        assert not any(made.blocked for made in loop.calls[: len(first)])
+        assert plan.completed_steps[: len(first)]
+
+
+def an_answer_from_a_cache_counts(case, loop):
+    """Q28: a call that is answered without running its tool is known, and closes its step."""
+    known = {one.call_id: one.outcome for one in loop.hook.enforcer.calls}
+    for made in loop.calls:
+        if made.from_cache:
+            assert known[made.event.call_id] == "cached"
+    if any(made.from_cache for made in loop.calls):
+        assert not any(made.blocked for made in loop.calls)
+
+
+def housekeeping_is_let_through(case, loop):
+    """Q21: the finishing tool is neither refused nor counted."""
+    done = [made for made in loop.calls if made.tool == FINISHING]
+    assert done
+    assert not any(made.blocked for made in done)
+    plan = loop.hook.enforcer.plan
+    assert plan.total_tool_calls == len(loop.calls) - len(done)
+    assert not any(FINISHING in one.tool_calls for one in plan.step_executions.values())
+    assert loop.hook.enforcer.violations == []
+
+
+def what_nobody_registered_is_found_before(case, loop):
+    """Q19: a playbook that asks for a tool which does not exist is found by its linter."""
+    given = case["input"]
+    found = Playbook(**given["playbook"]).lint(tools=[*given["tools"]])
+    expected = {tool for step in given["playbook"]["steps"] for tool in step["expected_tools"]}
+    if expected - given["tools"].keys():
+        assert "unknown_tool" in {one.code for one in found}
+
+
+AGENT_QUIRKS = {
+    "Q15": a_right_reply_passes,
+    "Q19": what_nobody_registered_is_found_before,
+    "Q21": housekeeping_is_let_through,
+    "Q28": an_answer_from_a_cache_counts,
+}
+
+
+def held_to_the_laws(loop):
+    """What is refused did not run and says why; what ran is known, with how it came out."""
+    enforcer = loop.hook.enforcer
+    known = {one.call_id: one for one in enforcer.calls}
+    ran = [made.tool for made in loop.calls if not (made.blocked or made.from_cache)]
+    assert Counter(loop.bodies) <= Counter(ran)
+    for made in loop.calls:
+        told = known[made.event.call_id]
+        assert (made.event.refusal is not None) == made.blocked == (told.outcome == "refused")
+        if not made.blocked:
+            ended = "error" if made.errored else made.event.outcome or "ok"
+            assert told.outcome == ended
+    done = enforcer.finish()
+    assert (done.verdict == "incomplete") == bool(done.unresolved)
+
+
+@pytest.mark.parametrize("case", recorded("agent"))
+def test_agents_under_the_safe_profile(case, outcome, unjudged):
+    loop = run_agent(case, together=False, policy="safe")
+    if passed_over(case):
+        unjudged(case)
+        how = "unjudged"
+    elif case["quirk"] is None:
+        expect = case["expect"]
+        assert [made.told() for made in loop.calls] == expect["calls"]
+        assert statuses(loop.hook.enforcer.plan) == expect["statuses"]
+        assert noted(loop.hook.enforcer) == expect["violations"]
+        how = "matched"
+    elif case["quirk"] in AGENT_QUIRKS:
+        AGENT_QUIRKS[case["quirk"]](case, loop)
+        how = "improved"
+    else:
+        unjudged(case)
+        how = "unjudged"
+    held_to_the_laws(loop)
+    outcome({"family": "playbooks agent safe", **case}, how)
