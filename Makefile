@@ -50,7 +50,7 @@ BROWSER := $(VENV)/.ready-browser
 VIEWER := tests/browser/viewer/node_modules/.package-lock.json
 
 .PHONY: help demo test browser notebooks notebooks-check lint types layers bench bench-peers bench-docs \
-	docs format clean
+	docs links format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1	\2/p' Makefile
@@ -92,6 +92,9 @@ bench-docs: $(BENCH) ## write the figures of the last measurements into the docu
 
 docs: $(DOCS) ## build the documentation into docs/_build/html
 	@"$(BIN)/python" -m sphinx -q -E -W -b html docs docs/_build/html $(ARGS)
+
+links: $(DOCS) ## look whether the links that lead out of the documentation are alive; needs the network
+	@"$(BIN)/python" -m sphinx -q -E -b linkcheck docs docs/_build/links $(ARGS)
 
 format: $(DEV) ## rewrite the code in the house style
 	@"$(BIN)/ruff" check --fix-only --quiet

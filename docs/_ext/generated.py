@@ -99,6 +99,8 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+        "runbook_nb.playbooks.problems.FileProblem",
+        "runbook_nb.playbooks.problems.PlaybookWarning",
         "runbook_nb.playbooks.scopes.RunInfo",
         "runbook_nb.playbooks.tickets.Ticket",
         "runbook_nb.playbooks.tickets.Refusal",
@@ -219,8 +221,10 @@ def error_classes() -> dict[str, ErrorClass]:
     """Read every error class of the package, and every code a place in the source gives one."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
     found = _classes(trees)
+    helpers = {module_of(path): _helpers(tree, found) for path, tree in trees.items()}
     for path, tree in trees.items():
-        for name, code in _codes(tree, found):
+        own = {**_brought(tree, helpers), **helpers[module_of(path)]}
+        for name, code in _codes(tree, found, own):
             found[name].codes.setdefault(code, set()).add(module_of(path))
     return found
 
@@ -273,9 +277,12 @@ def _own_code(node: ast.ClassDef) -> str | None:
     return None
 
 
-def _codes(tree: ast.Module, classes: dict[str, ErrorClass]) -> Iterator[tuple[str, str]]:
-    """Yield class and code wherever a literal code is given, directly or through a helper."""
-    helpers: dict[str, tuple[int, str]] = {}
+#: Helpers that make an error, by name: which argument is its code, and which class it is of.
+Helpers = dict[str, tuple[int, str]]
+
+
+def _helpers(tree: ast.Module, classes: dict[str, ErrorClass]) -> Helpers:
+    helpers: Helpers = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             names = [argument.arg for argument in node.args.args]
@@ -283,6 +290,24 @@ def _codes(tree: ast.Module, classes: dict[str, ErrorClass]) -> Iterator[tuple[s
                 for call in ast.walk(node):
                     if _name(call) in classes:
                         helpers[node.name] = (names.index("code"), _name(call))
+    return helpers
+
+
+def _brought(tree: ast.Module, helpers: dict[str, Helpers]) -> Helpers:
+    """Give the helpers that a module imports from another."""
+    return {
+        alias.asname or alias.name: helpers[node.module][alias.name]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in helpers
+        for alias in node.names
+        if alias.name in helpers[node.module]
+    }
+
+
+def _codes(
+    tree: ast.Module, classes: dict[str, ErrorClass], helpers: Helpers
+) -> Iterator[tuple[str, str]]:
+    """Yield class and code wherever a literal code is given, directly or through a helper."""
     for node in ast.walk(tree):
         name = _name(node)
         if name in classes:
@@ -292,8 +317,10 @@ def _codes(tree: ast.Module, classes: dict[str, ErrorClass]) -> Iterator[tuple[s
             given = node.args[place] if place < len(node.args) else None
         else:
             continue
-        if isinstance(given, ast.Constant) and isinstance(given.value, str):
-            yield name, given.value
+        either = (given.body, given.orelse) if isinstance(given, ast.IfExp) else (given,)
+        for one in either:
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                yield name, one.value
 
 
 def _name(node: ast.AST) -> str:

@@ -53,6 +53,9 @@ def test_a_class_without_a_code_of_its_own_has_its_bases(generated):
     [
         ("ToolRefused", "invalid_arguments"),
         ("ToolRefused", "not_permitted"),  # handed on by a helper
+        ("PlaybookLoadError", "foreign_format"),  # by a helper of another module
+        ("PlaybookLoadError", "structure"),  # one of two
+        ("PlaybookLoadError", "validation"),
         ("RuleError", "unreadable"),
         ("LimitReached", "stage_time_limit"),
     ],
