@@ -26,6 +26,7 @@ from runbook_nb.playbooks.model import (
     PlaybookPlan,
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.playbooks.shown import Followed
 from runbook_nb.playbooks.state import PlanState
 from runbook_nb.playbooks.stepping import HeldSteps
 from runbook_nb.playbooks.telling import Observer
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.redact import Redact
 
 
-class PlaybookEnforcer(HeldSteps):
+class PlaybookEnforcer(HeldSteps, Followed):
     """Holds calls to a playbook, and keeps the plan.
 
     Parameters

@@ -92,7 +92,7 @@ def _never_closes(ground: Ground, step: PlaybookStep) -> bool:
         return False
     cap = ground.effort_of(step)[1]
     if not step.expected_tools:
-        return cap is None and policy.empty_step == "open"
+        return ground.allows_nothing(step) if cap is not None else policy.empty_step == "open"
     missing = [
         tool
         for tool in dict.fromkeys(step.expected_tools)
@@ -100,6 +100,6 @@ def _never_closes(ground: Ground, step: PlaybookStep) -> bool:
         or (ground.tools is not None and tool not in ground.tools)
     ]
     possible = len(set(step.expected_tools)) - len(missing)
-    full = cap is not None and max(cap, 1) < len(set(step.expected_tools))
+    full = policy.on_cap == "fail" and cap is not None and 0 < cap < len(set(step.expected_tools))
     by_cap = cap is not None and policy.on_cap == "close" and possible > 0
     return bool(missing or full) and not by_cap

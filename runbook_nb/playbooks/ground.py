@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Final
 
 from runbook_nb._frozen import Immutable
@@ -50,6 +49,13 @@ class Ground(Immutable):
         empty = self.policy.empty_skill_list
         return allowed_tools_for(step, self.skills, empty_skill_list=empty)
 
+    def allows_nothing(self, step: PlaybookStep) -> bool:
+        """Say whether the skills of a step let no tool through, of those that exist."""
+        bound, how = self.bound_of(step), self.policy.skill_patterns
+        if not bound or self.tools is None:
+            return bound is not None and not bound
+        return all(is_outside(bound, tool, skill_patterns=how) for tool in self.tools)
+
     def effort_of(self, step: PlaybookStep) -> tuple[int | None, int | None]:
         """Give the floor and the cap that hold for a step."""
         return effort_of(step, self.skills, inherit=self.policy.inherit_effort)
@@ -90,10 +96,6 @@ def named(word: str) -> str:
 
 def why_impossible(ground: Ground, step: PlaybookStep, tool: str) -> tuple[str, str] | None:
     """Say why an expected tool cannot count, and what to do; None when it can."""
-    if any(fnmatchcase(tool, name) for name in ground.policy.always_allowed):
-        return "is always allowed and belongs to no step, so it cannot be waited for", (
-            "leave it out, or take it out of always_allowed"
-        )
     bound = ground.bound_of(step)
     if is_outside(bound, tool, skill_patterns=ground.policy.skill_patterns):
         allowed = listed([named(entry) for entry in sorted(bound or ())][:5]) or "no tool"

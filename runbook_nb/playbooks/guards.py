@@ -12,9 +12,9 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from runbook_nb._sync import is_awaitable
-from runbook_nb._text import did_you_mean
 from runbook_nb.errors import PlaybookDefinitionError
 from runbook_nb.playbooks.hook import PlaybookEnforcerHook, as_hook
+from runbook_nb.playbooks.options import checked_word
 from runbook_nb.playbooks.tickets import Ticket
 
 P = ParamSpec("P")
@@ -75,14 +75,7 @@ def guard(
     (['web-01'], 'web-01 is off the network')
     """
     hook = as_hook(plan)
-    if on_refusal not in ON_REFUSAL:
-        raise PlaybookDefinitionError(
-            f"on_refusal cannot be {on_refusal!r}",
-            code="bad_on_refusal",
-            where="on_refusal",
-            fix=did_you_mean(str(on_refusal), ON_REFUSAL) or "use 'raise' or 'return'",
-        )
-    returns = on_refusal == "return"
+    returns = checked_word("on_refusal", on_refusal, ON_REFUSAL) == "return"
 
     def hold(function: Callable[P, R]) -> Callable[P, R]:
         if isinstance(function, staticmethod | classmethod):

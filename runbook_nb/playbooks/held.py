@@ -26,6 +26,7 @@ from runbook_nb.playbooks.model import (
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.report import PlaybookReport, report_of, score_of
+from runbook_nb.playbooks.shown import follow
 from runbook_nb.playbooks.skills import effective_probes
 from runbook_nb.playbooks.state import Call, PlanState
 from runbook_nb.playbooks.summary import summary_of
@@ -51,6 +52,8 @@ class HeldPlan:
 
     def _set_up(self, state: PlanState, skills: Mapping[str, Any], around: Any) -> None:
         journal, observers, redact = around
+        self.redact = redact
+        follow(state.plan, self)
         self._skills = dict(skills)
         terms = Terms(state.playbook, self._skills, state.policy)
         self._keeper = Keeper(terms, state, Kept(redact))
@@ -62,11 +65,6 @@ class HeldPlan:
         self._depth = 0
         #: Calls that are admitted if earlier calls of their batch succeed, by id.
         self._provisional: dict[str, tuple[str, Any, str | None, str | None]] = {}
-
-    def __repr__(self) -> str:
-        step = self.current_step
-        where = f"at {step.id!r}" if step else "complete" if self.is_complete else "nowhere"
-        return f"<PlaybookEnforcer {self.plan.playbook.id!r} {where}, {self.policy.label}>"
 
     # -- looking ---------------------------------------------------------------------------
 

@@ -7,22 +7,25 @@ objects with a few attributes, and code that needs no events calls `admit`, or e
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+from warnings import warn
 
+from runbook_nb._display import Renderable
 from runbook_nb._sync import is_awaitable
-from runbook_nb._text import counted, did_you_mean
-from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError
+from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError, Problem
 from runbook_nb.playbooks.frames import Frame, entered, here, note_last, plan_of
 from runbook_nb.playbooks.listening import Listening
-from runbook_nb.playbooks.scopes import NO_RUN, Closed, Plans, RunInfo, Seat, checked_scope, key_of
+from runbook_nb.playbooks.options import as_playbook, checked_number, checked_word, discard
+from runbook_nb.playbooks.problems import PlaybookWarning
+from runbook_nb.playbooks.scopes import NO_RUN, SCOPES, Closed, Plans, RunInfo, Seat, key_of
 from runbook_nb.playbooks.tickets import Ticket, refusal_of_closed
 from runbook_nb.settings import settings
 from runbook_nb.tools.context import new_call_id
 
 if TYPE_CHECKING:
+    from runbook_nb._view import Card
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer
     from runbook_nb.playbooks.model import Playbook
     from runbook_nb.playbooks.policy import EnforcementPolicy
@@ -34,11 +37,11 @@ Select = Callable[[RunInfo], "Playbook | None"]
 #: What is told to a model of the playbook.
 INJECTED: Final = ("none", "step", "plan")
 
-#: Which hook judges the calls of a session: an agent, a toolbox.
-_ATTACHED: weakref.WeakKeyDictionary[Any, PlaybookEnforcerHook] = weakref.WeakKeyDictionary()
+#: What is done about a playbook that cannot come to its end.
+LINTS: Final = ("warn", "raise", "off")
 
 
-class PlaybookEnforcerHook(Listening):
+class PlaybookEnforcerHook(Listening, Renderable):
     """Holds the tool calls of an agent's runs to a playbook.
 
     Parameters
@@ -61,13 +64,19 @@ class PlaybookEnforcerHook(Listening):
     policy : EnforcementPolicy, mapping or str, optional
         The rules a plan is held to; ``"safe"`` by default.
     journal : callable, optional
-        ``(key)``: gives the journal of a run's plan.
+        ``(key)``: gives the journal of a run's plan. A plan that it holds already is taken up
+        again, so that a run outlives its process, and a plan that had to make room comes back.
     observers : iterable of callable
         Hear every event of every plan.
     redact : Redact, optional
         What may not be recorded.
     inject : {"none", "step", "plan"}
         What `brief` gives for the prompt.
+    tools : Toolbox or iterable of tools or names, optional
+        The tools that exist, for the lint.
+    lint : {"warn", "raise", "off"}
+        What is done about a playbook that cannot come to its end as written: `PlaybookWarning`,
+        an error, or nothing, as under the profile ``compat``.
 
     Raises
     ------
@@ -104,6 +113,8 @@ class PlaybookEnforcerHook(Listening):
         observers: Iterable[Callable[[Any], object]] = (),
         redact: Any = None,
         inject: str = "none",
+        tools: Any = None,
+        lint: str = "warn",
     ) -> None:
         from runbook_nb.playbooks.policy import EnforcementPolicy
 
@@ -119,23 +130,34 @@ class PlaybookEnforcerHook(Listening):
             raise PlaybookDefinitionError(
                 f"select cannot be {select!r}", where="select", fix="give a function of RunInfo"
             )
-        self._scope = checked_scope(scope)
-        self.inject = _checked_inject(inject)
+        self._scope = checked_word("scope", scope, SCOPES)
+        self.inject = checked_word("inject", inject, INJECTED)
+        self._lint = checked_word("lint", lint, LINTS)
         self.block_violations = bool(block_violations)
         self.record_violations = bool(record_violations)
-        self.max_runs = _checked_number("max_runs", max_runs, 1)
-        self.priority = _checked_number("priority", priority, None)
+        self.max_runs = checked_number("max_runs", max_runs, 1)
+        self.priority = checked_number("priority", priority, None)
         self.policy = EnforcementPolicy.of(policy)
         self._select = select
         self._skills = skills
         self._journal = journal
         self._observers = tuple(observers)
         self._redact = redact
+        self._tools = tools
+        self._journals: dict[str, Any] = {}
+        self._looked_over: set[tuple[str, str]] = set()
         refuse = self.policy.eviction == "refuse"
-        self._plans = Plans(self._make, most=self.max_runs, refuse_evicted=refuse)
+        self._plans = Plans(
+            self._make,
+            most=self.max_runs,
+            spare_live=refuse,
+            refuse_evicted=refuse and journal is None,
+            dropped=self._let_go,
+        )
         self._playbook = None if playbook is None else as_playbook(playbook)
-        if self._playbook is not None:
-            self._enforcer(self._playbook, None)  # what is wrong with it is said here, not later
+        if self._playbook is not None:  # what is wrong with it is said here, not later
+            self._new(self._playbook)
+            self._look_over(self._playbook)
 
     @classmethod
     def over(cls, enforcer: PlaybookEnforcer) -> PlaybookEnforcerHook:
@@ -152,17 +174,13 @@ class PlaybookEnforcerHook(Listening):
         hook.record_violations = enforcer.record_violations
         hook.max_runs, hook.priority = 1, 50
         hook.policy = enforcer.policy
-        hook._select = hook._skills = hook._journal = hook._redact = None
-        hook._observers = ()
+        hook._select = hook._skills = hook._journal = hook._redact = hook._tools = None
+        hook._observers, hook._journals = (), {}
+        hook._lint, hook._looked_over = "off", set()
         hook._playbook = enforcer.plan.playbook
         hook._plans = Plans(hook._make, most=1)
         hook._plans.put(NO_RUN, enforcer)
         return hook
-
-    def __repr__(self) -> str:
-        what = "by a selector" if self._playbook is None else repr(self._playbook.id)
-        runs = counted(len(self._plans), "run")
-        return f"<PlaybookEnforcerHook {what}, {self.policy.label}, {runs}>"
 
     # -- plans -----------------------------------------------------------------------------
 
@@ -170,6 +188,11 @@ class PlaybookEnforcerHook(Listening):
     def scope(self) -> str:
         """What shares a plan: ``run``, ``thread`` or ``agent``."""
         return self._scope
+
+    @property
+    def playbook(self) -> Playbook | None:
+        """The playbook of every run; None where one is chosen for each."""
+        return self._playbook
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -228,6 +251,8 @@ class PlaybookEnforcerHook(Listening):
         found = self.enforcer_for(key)
         report = None if found is None else found.finish()
         self._plans.end(key)
+        if key in self._journals:  # what is told of the run later opens it again
+            self._journals[key].close()
         return report
 
     def release(self, key: str) -> None:
@@ -242,53 +267,20 @@ class PlaybookEnforcerHook(Listening):
         text: str = found.brief(mode=self.inject)
         return text
 
-    def attach(self, session: Any) -> None:
-        """Note that this hook judges the calls of a session; refuse a second one that does.
+    def view(self) -> Card:
+        """Show the runs that are kept."""
+        from runbook_nb.playbooks.hook_card import hook_card
 
-        Two hooks that both refuse calls must both allow each, and easily refuse each other's for
-        ever. Under the profile ``compat`` that is let be.
-
-        Raises
-        ------
-        PlaybookError
-            ``two_enforcers``.
-        """
-        other = _ATTACHED.get(session)
-        if other is not None:
-            self.alone_with(other)
-        _ATTACHED[session] = self
-
-    def alone_with(self, other: PlaybookEnforcerHook) -> None:
-        """Refuse to judge what another hook judges too, where both refuse calls.
-
-        Raises
-        ------
-        PlaybookError
-            ``two_enforcers``.
-        """
-        both = (self, other)
-        if other is self or not all(
-            hook.block_violations and hook.policy.profile != "compat" for hook in both
-        ):
-            return
-        raise PlaybookError(
-            f"{self!r} and {other!r} would both refuse the calls of one session, and each those "
-            "that the other asks for",
-            code="two_enforcers",
-            where="hooks",
-            fix="put the steps into one playbook, or give one of them block_violations=False",
-        )
+        return hook_card(self, self._plans.seats())
 
     def _make(self, run: RunInfo) -> Any:
         key = key_of(self._scope, run.run_id, run.thread_id)
-        if self._playbook is not None:
-            return self._began(self._playbook, key)
         try:
-            chosen = self._select(run)  # type: ignore[misc]
+            chosen = self._playbook if self._select is None else self._select(run)
             if is_awaitable(chosen):
-                _close(chosen)
+                discard(chosen)
                 raise TypeError("the selector is async, and is asked where nothing can be awaited")
-            return None if chosen is None else self._began(as_playbook(chosen), key)
+            playbook = None if chosen is None else as_playbook(chosen)
         except Exception as error:
             return Closed(
                 code="selector_failed",
@@ -299,27 +291,97 @@ class PlaybookEnforcerHook(Listening):
                 hint="A person has to mend the selector and start the run again.",
                 error=error,
             )
-
-    def _began(self, playbook: Playbook, key: str) -> PlaybookEnforcer:
-        enforcer = self._enforcer(playbook, key)
+        if playbook is None:
+            return None
+        try:
+            if self._select is not None:
+                self._look_over(playbook)
+            enforcer = self._begun(playbook, key)
+        except Exception as error:
+            return Closed(
+                code="plan_failed",
+                message=(
+                    f"the plan of this run could not be begun ({type(error).__name__}), "
+                    "so that none of its calls is let through"
+                ),
+                hint="A person has to see to what keeps it, and start the run again.",
+                error=error,
+            )
         note_last(enforcer)
         return enforcer
 
-    def _enforcer(self, playbook: Playbook, key: str | None) -> PlaybookEnforcer:
+    def _begun(self, playbook: Playbook, key: str) -> PlaybookEnforcer:
+        if self._journal is None:
+            return self._new(playbook, key, observers=self._observers)
+        journal = self._journals[key] = self._journal(key)
+        try:
+            if not len(journal):
+                return self._new(playbook, key, observers=self._observers, journal=journal)
+            return self._again(playbook, key, journal)
+        except BaseException:
+            self._journals.pop(key).close()  # for whoever mends it
+            raise
+
+    def _again(self, playbook: Playbook, key: str, journal: Any) -> PlaybookEnforcer:
+        """Take up a plan that was kept, of this very playbook and under these very rules."""
+        from runbook_nb.playbooks.enforcer import PlaybookEnforcer
+        from runbook_nb.playbooks.policy import EnforcementPolicy
+
+        begun = journal.events()[0]
+        kept, policy = as_playbook(begun.playbook), EnforcementPolicy.of(begun.policy)
+        if (kept, policy) != (playbook, self.policy):
+            raise PlaybookError(
+                f"the journal of run {key!r} holds a plan of {kept.id!r} under the policy "
+                f"{policy.label}, and not of {playbook.id!r} under {self.policy.label} as they are "
+                "now",
+                code="other_plan",
+                where=key,
+                fix="hold the run to what it began with, or give it a journal of its own",
+            )
+        return PlaybookEnforcer.resume(
+            journal, self._skills, observers=self._observers, redact=self._redact
+        )
+
+    def _new(self, playbook: Playbook, key: str | None = None, **more: Any) -> PlaybookEnforcer:
         from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 
-        kept = key is not None and self._journal is not None
         return PlaybookEnforcer.from_playbook(
             playbook,
             block_violations=self.block_violations,
             record_violations=self.record_violations,
             skills=self._skills,
             policy=self.policy,
-            journal=self._journal(key) if kept else None,  # type: ignore[misc, arg-type]
-            observers=self._observers if key is not None else (),
             redact=self._redact,
             key=key,
+            **more,
         )
+
+    def _look_over(self, playbook: Playbook) -> None:
+        """Say once what keeps a playbook from coming to its end."""
+        named = (playbook.id, playbook.version)
+        if self._lint == "off" or self.policy.profile == "compat" or named in self._looked_over:
+            return
+        self._looked_over.add(named)
+        found = playbook.lint(tools=self._tools, skills=self._skills or {}, policy=self.policy)
+        errors = [one for one in found if one.severity == "error"]
+        if not errors:
+            return
+        if self._lint == "raise":
+            raise PlaybookDefinitionError(
+                f"the playbook {playbook.id!r} cannot come to its end as written",
+                code="cannot_end",
+                where="playbook",
+                problems=[
+                    Problem(message=one.message, where=one.where, fix=one.fix) for one in errors
+                ],
+            )
+        for one in errors:
+            warn(f"playbook {playbook.id!r}, {one}", PlaybookWarning, stacklevel=2)
+
+    def _let_go(self, seat: Seat) -> None:
+        journal = self._journals.pop(seat.key, None)
+        if journal is not None:
+            journal.close()
 
     # -- calls -----------------------------------------------------------------------------
 
@@ -463,23 +525,6 @@ class PlaybookEnforcerHook(Listening):
                 self.finish(key)
 
 
-def as_playbook(given: Playbook | Mapping[str, Any]) -> Playbook:
-    """Take a playbook as it is, or read one out of a mapping, or a file or text that holds one.
-
-    Examples
-    --------
-    >>> as_playbook({"id": "ir", "name": "Response", "steps": []}).name
-    'Response'
-    """
-    from runbook_nb.playbooks.model import Playbook
-
-    if isinstance(given, Playbook):
-        return given
-    from runbook_nb.playbooks.loader import load_playbook
-
-    return load_playbook(given)
-
-
 def as_hook(plan: Any) -> PlaybookEnforcerHook:
     """Take a hook as it is, and put one over an enforcer or a playbook.
 
@@ -507,31 +552,4 @@ def as_hook(plan: Any) -> PlaybookEnforcerHook:
         code="bad_plan",
         where="plan",
         fix="give a PlaybookEnforcerHook, a PlaybookEnforcer or a Playbook",
-    )
-
-
-def _close(answer: Any) -> None:
-    with suppress(AttributeError):
-        answer.close()
-
-
-def _checked_inject(word: Any) -> str:
-    if word in INJECTED:
-        return str(word)
-    raise PlaybookDefinitionError(
-        f"inject cannot be {word!r}",
-        code="bad_inject",
-        where="inject",
-        fix=did_you_mean(str(word), INJECTED) or "use 'none', 'step' or 'plan'",
-    )
-
-
-def _checked_number(name: str, value: Any, least: int | None) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least):
-        return value
-    raise PlaybookDefinitionError(
-        f"{name} cannot be {value!r}",
-        code="bad_number",
-        where=name,
-        fix="give a whole number" + ("" if least is None else f" of at least {least}"),
     )

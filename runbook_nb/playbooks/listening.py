@@ -6,12 +6,13 @@ is read and what is written on it.
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from runbook_nb._text import did_you_mean, listed
-from runbook_nb.errors import PlaybookError
+from runbook_nb.errors import PlaybookDefinitionError, PlaybookError
 from runbook_nb.playbooks.frames import Frame
 from runbook_nb.playbooks.keeper import OUTCOMES
 from runbook_nb.playbooks.scopes import Closed, Plans, Seat, key_of
@@ -22,24 +23,27 @@ from runbook_nb.tools.context import new_call_id
 if TYPE_CHECKING:
     from runbook_nb.playbooks.admission import Admission, Settlement
     from runbook_nb.playbooks.hook import PlaybookEnforcerHook
+    from runbook_nb.playbooks.policy import EnforcementPolicy
 
 
 #: What names the run of an event.
 _RUN: Final = ("run_id", "thread_id", "metadata", "agent_name")
 
 
+#: Which hook judges the calls of a session: an agent, a toolbox.
+_ATTACHED: weakref.WeakKeyDictionary[Any, Listening] = weakref.WeakKeyDictionary()
+
+
 class Listening(ABC):
     """The part of a hook that hears events; see `PlaybookEnforcerHook`."""
 
+    block_violations: bool
+    policy: EnforcementPolicy
     _plans: Plans
     _scope: str
 
     admit: Callable[..., Ticket]
     _seat: Callable[..., Seat]
-
-    @abstractmethod
-    def alone_with(self, other: Any) -> None:
-        """Refuse to judge what another hook judges too."""
 
     @abstractmethod
     def _frame(self) -> Frame | None: ...
@@ -51,6 +55,51 @@ class Listening(ABC):
     def _ticket(self, seat: Seat, admission: Admission) -> Ticket:
         frame = Frame(hook=cast("PlaybookEnforcerHook", self), seat=seat, call_id=admission.call_id)
         return Ticket(admission.tool, admission.call_id, frame, admission=admission)
+
+    def attach(self, session: Any) -> None:
+        """Note that this hook judges the calls of a session; refuse a second one that does.
+
+        Two hooks that both refuse calls must both allow each, and easily refuse each other's for
+        ever. Under the profile ``compat`` that is let be.
+
+        Raises
+        ------
+        PlaybookError
+            ``two_enforcers``.
+        """
+        try:
+            other = _ATTACHED.get(session)
+            if other is not None:
+                self.alone_with(other)
+            _ATTACHED[session] = self
+        except TypeError as error:
+            raise PlaybookDefinitionError(
+                f"a hook cannot be attached to a {type(session).__name__}, which is a mere value",
+                code="bad_session",
+                where="session",
+                fix="give the object that makes the calls: an agent, a toolbox",
+            ) from error
+
+    def alone_with(self, other: Any) -> None:
+        """Refuse to judge what another hook judges too, where both refuse calls.
+
+        Raises
+        ------
+        PlaybookError
+            ``two_enforcers``.
+        """
+        both = (self, other)
+        if other is self or not all(
+            hook.block_violations and hook.policy.profile != "compat" for hook in both
+        ):
+            return
+        raise PlaybookError(
+            f"two hooks ({_named(self)}; {_named(other)}) would both refuse the calls of one "
+            "session, and each those that the other asks for",
+            code="two_enforcers",
+            where="hooks",
+            fix="put the steps into one playbook, or give one of them block_violations=False",
+        )
 
     def before(self, event: Any) -> Ticket:
         """Judge the call an event tells of; where it is refused, say so on the event.
@@ -196,6 +245,11 @@ class Listening(ABC):
         if run_id is None and thread_id is None and frame is not None:
             return frame.seat.key
         return key_of(self._scope, run_id, thread_id)
+
+
+def _named(hook: Any) -> str:
+    playbook = hook.playbook
+    return "by a selector" if playbook is None else f"over {playbook.id!r}"
 
 
 def _was_refused(held: Any, call_id: str | None) -> bool:

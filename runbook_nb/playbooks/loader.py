@@ -70,6 +70,9 @@ class PlaybookLoader:
     def __init__(self, *, profile: str | None = None, strict: bool | None = None) -> None:
         self.strict = _is_strict(profile, strict)
 
+    def __repr__(self) -> str:
+        return f"PlaybookLoader(profile={'safe' if self.strict else 'compat'!r})"
+
     @_Either
     def load_file(self, path: Any) -> Playbook:
         """Load a file that ends in ``.yaml``, ``.yml`` or ``.json``."""

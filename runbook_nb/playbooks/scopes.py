@@ -15,13 +15,12 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from runbook_nb._text import did_you_mean
 from runbook_nb._value import frozen
-from runbook_nb.errors import PlaybookDefinitionError
 
 #: The key of calls made outside any run, and of the one plan of ``scope="agent"``.
 NO_RUN: Final = "__no_run__"
 
+#: What can share a plan.
 SCOPES: Final = ("run", "thread", "agent")
 
 
@@ -77,31 +76,13 @@ def key_of(scope: str, run_id: str | None, thread_id: str | None) -> str:
     return NO_RUN if run_id is None else run_id
 
 
-def checked_scope(scope: Any) -> str:
-    """Give the scope back; refuse a word that is none.
-
-    Raises
-    ------
-    PlaybookDefinitionError
-        ``bad_scope``.
-    """
-    if scope in SCOPES:
-        return str(scope)
-    raise PlaybookDefinitionError(
-        f"a hook cannot have the scope {scope!r}",
-        code="bad_scope",
-        where="scope",
-        fix=did_you_mean(str(scope), SCOPES) or "use 'run', 'thread' or 'agent'",
-    )
-
-
 @frozen
 class Closed:
     """Why every call of a run is refused.
 
     Attributes
     ----------
-    code : {"selector_failed", "plan_evicted"}
+    code : {"selector_failed", "plan_failed", "plan_evicted"}
         What went wrong, as a stable word.
     message : str
         What a model may be told; it holds nothing of the error.
@@ -111,7 +92,7 @@ class Closed:
         What was raised, for the host.
     """
 
-    code: Literal["selector_failed", "plan_evicted"]
+    code: Literal["selector_failed", "plan_failed", "plan_evicted"]
     message: str
     hint: str
     error: BaseException | None = field(default=None, compare=False)
@@ -166,8 +147,12 @@ class Plans:
         for a key, by one thread, while calls of other runs go on.
     most : int
         How many are kept.
+    spare_live : bool
+        Whether plans that are finished leave before live ones, whenever they were used.
     refuse_evicted : bool
         Whether calls of a run whose unfinished plan was dropped are refused from then on.
+    dropped : callable, optional
+        Hears of each seat that had to go, or was released.
 
     Examples
     --------
@@ -177,11 +162,19 @@ class Plans:
     """
 
     def __init__(
-        self, make: Callable[[RunInfo], Any], *, most: int, refuse_evicted: bool = True
+        self,
+        make: Callable[[RunInfo], Any],
+        *,
+        most: int,
+        spare_live: bool = True,
+        refuse_evicted: bool = True,
+        dropped: Callable[[Seat], object] = lambda seat: None,
     ) -> None:
         self._make = make
         self._most = most
+        self._spare_live = spare_live
         self._refuse_evicted = refuse_evicted
+        self._dropped = dropped
         self._lock = threading.Lock()
         self._seats: OrderedDict[str, Seat] = OrderedDict()
         # Keys only. A run id is used once, so this grows by runs that were abandoned midway;
@@ -229,6 +222,11 @@ class Plans:
         seat = self._seats.get(key)
         return seat if seat is not None and seat.made else None
 
+    def seats(self) -> list[Seat]:
+        """Give the seats, the least recently used first."""
+        with self._lock:
+            return list(self._seats.values())
+
     def end(self, key: str) -> None:
         """Note that no more is expected of a key, so that its plan leaves before others."""
         with self._lock:
@@ -238,7 +236,9 @@ class Plans:
     def release(self, key: str) -> None:
         """Forget a key and what is known of it; its next call begins anew, as somebody said."""
         with self._lock:
-            self._seats.pop(key, None)
+            seat = self._seats.pop(key, None)
+            if seat is not None:
+                self._dropped(seat)
             self._ended.discard(key)
             self._evicted.discard(key)
             if self._latest == key:
@@ -267,14 +267,16 @@ class Plans:
     def _make_room(self) -> None:
         while len(self._seats) > self._most:
             key = self._leaving()
-            live = self._seats.pop(key).live and key not in self._ended
+            seat = self._seats.pop(key)
+            live = seat.live and key not in self._ended
             self._ended.discard(key)
             if live and self._refuse_evicted:
                 self._evicted.add(key)
+            self._dropped(seat)
 
     def _leaving(self) -> str:
         newest = next(reversed(self._seats))
-        if self._refuse_evicted:
+        if self._spare_live:
             for key, seat in self._seats.items():
                 if key is not newest and (key in self._ended or not seat.live):
                     return key

@@ -7,6 +7,7 @@ more than 10,000 values by aliases is refused, whoever wrote it.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,9 @@ from runbook_nb.playbooks.problems import FileProblem, refused, told
 BOUNDS: Final = Bounds(characters=2**20, depth=50, repeats=10_000, what="playbook")
 
 Data = TypeVar("Data", str, bytes)
+
+#: What looking up a name fails with when it leads to no file.
+_NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 _ANY: Final = "give a mapping, a path, an open file, or JSON or YAML text"
 _SUFFIXES: Final = "give it the ending .yaml, .yml or .json"
@@ -131,11 +135,16 @@ def kind_of(place: Path) -> str:
 
 
 def exists(path: Any) -> bool:
-    """Say whether there is a file of that name; what cannot be a name is none."""
+    """Say whether there is a file of that name; what cannot be a name is none.
+
+    One that may not be looked at is there: reading it tells why it cannot be read.
+    """
     try:
         Path(path).stat()
-    except (OSError, ValueError):
+    except ValueError:
         return False
+    except OSError as error:
+        return error.errno not in _NO_FILE
     return True
 
 

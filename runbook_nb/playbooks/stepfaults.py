@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from runbook_nb._text import did_you_mean
+from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.ground import (
     Findings,
     Ground,
@@ -70,16 +71,24 @@ def _expected(ground: Ground, at: Place) -> Findings:
         why = why_impossible(ground, step, tool)
         if why is not None:
             yield at.found("impossible_tool", "error", where, f"{named(tool)} {why[0]}", why[1])
+    if not step.expected_tools and not step.kind and ground.allows_nothing(step):
+        message = "names skills that allow no tool at all, so no call closes the step"
+        fix = "list tools in a skill, or write kind: manual"
+        yield at.found("impossible_tool", "error", "uses", message, fix)
     cap = ground.effort_of(step)[1]
     tools = len(set(step.expected_tools))
     if cap is not None and max(cap, 1) < tools:
-        closes = policy.on_cap == "close"
-        what = "closes the step" if closes else "is full"
+        holds = policy.on_cap == "hold"
+        what = f"closes the step before all {tools} expected tools are called"
+        if policy.on_cap == "fail":
+            what = f"fails the step before all {tools} expected tools are called"
+        elif holds:
+            what = f"does not hold: the step stays open until all {tools} expected tools are called"
         yield at.found(
             "cap_below_tools",
-            "error",
+            "warning" if holds else "error",
             "max_tool_calls",
-            f"is {cap} and {what} before all {tools} expected tools are called",
+            f"is {cap}, and {what}",
             f"write {tools} or more",
         )
 
@@ -138,8 +147,10 @@ def _probes(ground: Ground, at: Place) -> Findings:
                 "leave it out, or list expected_tools",
             )
             continue
+        refused = is_blank(probe.match) and ground.policy.profile == "safe"
         for code, message, fix in text_faults(probe.match, ground.policy.probe_text):
-            yield at.found(code, "warning", f"{where}.match", message, fix)
+            grave: Severity = "error" if refused else "warning"
+            yield at.found(code, grave, f"{where}.match", message, fix)
 
 
 def _checks(ground: Ground, at: Place) -> Findings:
@@ -194,12 +205,16 @@ def _requires(ground: Ground, at: Place) -> Findings:
     steps = [step.id for step in ground.playbook.steps]
     for place, wanted in enumerate(at.step.requires):
         where = f"requires[{place}]"
-        if wanted in steps[: at.n]:
-            continue
-        if wanted in steps:
-            what = "the step itself" if steps.index(wanted) == at.n else "a later step"
+        if wanted in steps[at.n :]:
+            what = "this step" if wanted == at.step.id else "a later step"
             message = f"{named(wanted)} is {what}, which cannot be done before"
             yield at.found("requires_later_step", "error", where, message, "name an earlier step")
+        elif wanted in steps:
+            first = ground.playbook.steps[steps.index(wanted)]
+            if not first.required and ground.policy.optional == "passable":
+                message = f"{named(wanted)} is optional: passed over, it keeps this step from calls"
+                fix = "make it required, or leave it out"
+                yield at.found("requires_optional_step", "warning", where, message, fix)
         elif ground.tools is not None and wanted not in ground.tools:
             near = did_you_mean(wanted, [*steps[: at.n], *sorted(ground.tools)])
             message = f"{named(wanted)} is neither an earlier step nor a tool"

@@ -65,7 +65,7 @@ def run_agent(case: dict[str, Any], *, together: bool, **policy: Any) -> Loop:
     given = case["input"]
     agent = given.get("agent") or {}
     flags = {key: given[key] for key in ("block_violations", "record_violations") if key in given}
-    hook = PlaybookEnforcerHook(given["playbook"], **flags, **policy)
+    hook = PlaybookEnforcerHook(given["playbook"], **flags, **policy, lint="off")
     loop, cache = Loop(hook), {}
     tools = dict(given["tools"])
     if agent.get("completion_mode") == "explicit":

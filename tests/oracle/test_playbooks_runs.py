@@ -104,7 +104,7 @@ class Scoped:
         told = {key: given[key] for key in ("scope", "max_runs", *SWITCHES) if key in given}
         chosen = {"select": self.select} if given.get("select") else {"playbook": self.only()}
         self.raises = isinstance(given.get("select"), str)
-        self.hook = PlaybookEnforcerHook(**chosen, **told, policy=policy)
+        self.hook = PlaybookEnforcerHook(**chosen, **told, policy=policy, lint="off")
         self.events = [self.call(event) for event in given["events"]]
 
     def only(self):

@@ -9,13 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from runbook_nb.errors import PlaybookDefinitionError, PlaybookError, ToolRefused
+from runbook_nb.errors import (
+    PlaybookDefinitionError,
+    PlaybookError,
+    PlaybookLoadError,
+    ToolRefused,
+)
 from runbook_nb.playbooks import (
     EnforcementPolicy,
+    JsonlJournal,
     Playbook,
     PlaybookEnforcer,
     PlaybookEnforcerHook,
     PlaybookStep,
+    PlaybookWarning,
     ToolEvent,
     current_plan,
     last_plan,
@@ -56,6 +63,7 @@ def done(hook, tool, run="r1", **more):
         ({"playbook": BOOK, "max_runs": "9"}, "bad_number"),
         ({"playbook": BOOK, "priority": None}, "bad_number"),
         ({"playbook": BOOK, "inject": "steps"}, "bad_inject"),
+        ({"playbook": BOOK, "lint": "loud"}, "bad_lint"),
         ({"select": "ir"}, "bad_playbook"),
         ({"playbook": BOOK, "policy": "safest"}, "unknown_profile"),
     ],
@@ -74,6 +82,32 @@ def test_what_is_wrong_with_its_playbook_too():
         PlaybookEnforcerHook(Playbook(id="ir", name="Response", steps=[step]))
 
 
+IMPOSSIBLE = Playbook(
+    id="pay", name="Pay", steps=[PlaybookStep(id="a", description="A.", expected_tools=["pay_out"])]
+)
+
+
+def test_a_playbook_that_cannot_end_is_told_once():
+    with pytest.warns(PlaybookWarning, match="payout"):
+        PlaybookEnforcerHook(IMPOSSIBLE, tools=["payout"])
+    with pytest.raises(PlaybookDefinitionError, match="payout") as refused:
+        PlaybookEnforcerHook(IMPOSSIBLE, tools=["payout"], lint="raise")
+    assert refused.value.code == "cannot_end"
+    PlaybookEnforcerHook(IMPOSSIBLE, tools=["payout"], lint="off")
+    PlaybookEnforcerHook(IMPOSSIBLE, tools=["payout"], policy="compat", lint="raise")
+    PlaybookEnforcerHook(IMPOSSIBLE, tools=["pay_out"], lint="raise")
+
+
+def test_one_that_was_chosen_closes_its_run_where_that_is_asked_for():
+    held = PlaybookEnforcerHook(select=lambda run: IMPOSSIBLE, tools=["payout"], lint="raise")
+    assert held.admit("pay_out", run_id="r1").refusal.code == "plan_failed"
+
+
+def test_a_file_that_is_not_there_is_said_when_the_hook_is_made(tmp_path):
+    with pytest.raises(PlaybookLoadError):
+        PlaybookEnforcerHook(tmp_path / "none.yaml")
+
+
 def test_a_mapping_is_taken_for_a_playbook():
     made = PlaybookEnforcerHook(BOOK.model_dump())
     assert made.enforcer.plan.playbook == BOOK
@@ -81,7 +115,7 @@ def test_a_mapping_is_taken_for_a_playbook():
 
 def test_it_shows_what_it_holds_under_which_policy():
     made = hook(policy={"floor": "record"})
-    assert repr(made) == "<PlaybookEnforcerHook 'ir', safe, 1 change, 0 runs>"
+    assert "ir · policy safe, 1 change · a plan for each run" in repr(made)
     assert (made.name, made.scope, made.priority) == ("PlaybookEnforcerHook", "run", 50)
 
 
@@ -190,6 +224,56 @@ def test_a_finished_run_makes_room():
     done(held, "search", "new")
     assert held.keys == ("live", "new")
     assert held.evicted == 0
+
+
+# -- journals ----------------------------------------------------------------------------------
+
+
+def kept_in(folder):
+    """Give the journal of each run."""
+    return lambda key: JsonlJournal(folder / f"{key}.jsonl")
+
+
+def test_a_run_outlives_its_hook(tmp_path):
+    first = hook(journal=kept_in(tmp_path))
+    assert done(first, "search", "r1")
+    first.release("r1")  # as the end of its process would
+    again = hook(journal=kept_in(tmp_path))
+    assert done(again, "enrich", "r1")
+    plan = again.enforcer_for("r1").plan
+    assert plan.completed_steps == ["look", "enrich"]
+    assert JsonlJournal(tmp_path / "r1.jsonl").verify().ok
+
+
+def test_a_live_plan_that_had_to_go_comes_back_from_its_journal(tmp_path):
+    held = hook(max_runs=1, journal=kept_in(tmp_path))
+    assert done(held, "search", "a")
+    assert done(held, "search", "b")
+    assert held.keys == ("b",)
+    assert done(held, "enrich", "a")
+    assert held.evicted == 0
+    assert held.enforcer_for("a").plan.completed_steps == ["look", "enrich"]
+
+
+def test_a_journal_of_another_plan_closes_the_run(tmp_path):
+    first = hook(journal=kept_in(tmp_path))
+    done(first, "search", "r1")
+    first.release("r1")
+    for other in (
+        PlaybookEnforcerHook(BOOK.model_copy(update={"version": "2"}), journal=kept_in(tmp_path)),
+        hook(policy={"floor": "record"}, journal=kept_in(tmp_path)),
+    ):
+        ticket = other.admit("search", run_id="r1")
+        assert ticket.refusal.code == "plan_failed"
+        assert "PlaybookError" in ticket.refusal.text
+
+
+def test_the_end_of_a_run_lets_its_journal_go(tmp_path):
+    held = hook(journal=kept_in(tmp_path))
+    with held.run("r1"):
+        assert done(held, "search", None)
+    other = PlaybookEnforcer.resume(JsonlJournal(tmp_path / "r1.jsonl"))
+    assert other.plan.completed_steps == ["look"]
 
 
 # -- events ------------------------------------------------------------------------------------
@@ -417,6 +501,9 @@ def test_two_that_refuse_are_refused_on_one_session():
     one.attach(session)
     with pytest.raises(PlaybookError):
         hook().attach(session)
+    with pytest.raises(PlaybookDefinitionError) as refused:
+        one.attach("session")
+    assert refused.value.code == "bad_session"
 
 
 # -- runs and nested calls ---------------------------------------------------------------------

@@ -52,6 +52,20 @@ def test_what_cannot_be_a_name_is_no_file(tmp_path):
     assert not any(map(exists, ("a\0b", "n" * 5000, tmp_path / "no")))
 
 
+def test_a_file_that_may_not_be_read_is_not_said_to_be_missing(tmp_path, monkeypatch):
+    path = tmp_path / "a.yaml"
+    path.write_text("id: x\n")
+
+    def denied(self, *args, **kwargs):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr("pathlib.Path.stat", denied)
+    monkeypatch.setattr("pathlib.Path.open", denied)
+    with pytest.raises(PlaybookLoadError, match="Permission denied") as error:
+        source_of(path)
+    assert error.value.code == "read_failed"
+
+
 def test_a_broken_text_tells_its_place_and_how_it_was_read(tmp_path):
     with pytest.raises(PlaybookLoadError) as error:
         source_of_text("a: [", "yaml", tmp_path / "x.yaml").parsed()

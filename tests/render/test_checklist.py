@@ -176,7 +176,8 @@ def test_html_says_in_words_what_the_text_says_first(name):
     data = bundle(name)
     told = " ".join(reading(data[HTML]))
     kind = data[TEXT].split()[0]
-    assert kind in told or issubclass(CLASSES[name], Widget)  # which shows what it is about
+    # A widget shows what it is about; a card may say its kind in fuller words.
+    assert kind.casefold() in told.casefold() or issubclass(CLASSES[name], Widget)
 
 
 # --- caps --------------------------------------------------------------------------------------
@@ -327,6 +328,11 @@ def context_of(word):
     return seen[0]
 
 
+def sound_playbook(word):
+    step = rb.PlaybookStep(id=word, description=word, expected_tools=[word])
+    return rb.Playbook(id=word, name=word, steps=[step])
+
+
 RECORDS = {
     rb.BranchesBuilder: lambda word: rb.flow_chart(word).add_decider(
         word, lambda scope: "a", id="choose"
@@ -337,13 +343,20 @@ RECORDS = {
     rb.Default: lambda word: rb.Default("protected", label=word),
     rb.FlowChartBuilder: lambda word: rb.flow_chart(word, lambda scope: None, id="a"),
     rb.InnerCallRecord: lambda word: rb.InnerCallRecord(tool=word, outcome="ok", result={word: 1}),
+    rb.EnforcementPolicy: lambda word: rb.EnforcementPolicy(always_allowed=[word]),
+    rb.EnforcementResult: lambda word: rb.EnforcementResult(allowed=True, hints=[word]),
     rb.Item: lambda word: rb.Item(word, why=word),
     rb.Limits: lambda word: rb.Limits(seconds=3),
     rb.Outside: lambda word: rb.Outside({"tier": {"eq": word}}, what=word, why=word),
+    rb.PlaybookEnforcerHook: lambda word: rb.PlaybookEnforcerHook(sound_playbook(word)),
+    rb.PlaybookLoader: lambda word: rb.PlaybookLoader(),
+    rb.PlaybookMiddleware: lambda word: rb.PlaybookMiddleware(sound_playbook(word)),
+    rb.PlaybookStep: lambda word: sound_playbook(word).steps[0],
     rb.ProjectedWalk: lambda word: rb.project_walk(displayables.run(word).walk, 3),
     rb.RecordedDispatch: lambda word: rb.recording_dispatch(rb.probe_dispatch("t"), "t"),
     rb.RecordingOptions: lambda word: rb.RecordingOptions(label=word),
     rb.Redact: lambda word: rb.Redact(keys=[word]),
+    rb.RequiredProbe: lambda word: rb.RequiredProbe(name=word, match=word),
     rb.Retry: lambda word: rb.Retry(3, on=(ValueError,)),
     rb.Rule: lambda word: rb.Rule({"tier": {"eq": word}}, then="a", label=word),
     rb.RunbookRules: lambda word: rb.RunbookRules(word, "v1"),
@@ -351,9 +364,12 @@ RECORDS = {
     rb.Session: lambda word: context_of(word).session,
     rb.Skill: lambda word: rb.Skill(word, word),
     rb.Slot: lambda word: displayables.run(word).slots("each")[0],
+    rb.StepExecution: lambda word: rb.StepExecution(step_id=word, error=word),
+    rb.StepStatus: lambda word: rb.StepStatus.FAILED,
     rb.Stop: lambda word: rb.Stop(),
     rb.StreamEvent: lambda word: rb.StreamEvent("token", "s", word),
     rb.ToolContext: context_of,
+    rb.ToolEvent: lambda word: rb.ToolEvent(tool_name=word, arguments=word),
     rb.Unreadable: lambda word: rb.Unreadable("declined", label=word),
     rb.Verdicts: lambda word: rb.Verdicts(decider=word),
     rb.WalkOptions: lambda word: rb.WalkOptions(),

@@ -11,8 +11,9 @@ from runbook_nb.playbooks import PlaybookEnforcer
 class Held:
     """Calls the tools of an exercise as far as the playbook lets them."""
 
-    def __init__(self, name, exercise):
-        self.enforcer = PlaybookEnforcer.from_playbook(shipped_playbook(name).load())
+    def __init__(self, name, exercise, policy=None):
+        book = shipped_playbook(name).load()
+        self.enforcer = PlaybookEnforcer.from_playbook(book, policy=policy)
         self.exercise = exercise
 
     def __call__(self, tool, **arguments):
@@ -35,8 +36,8 @@ class Held:
 
 @pytest.fixture
 def incident():
-    def begin(unreachable=0):
-        held = Held("nist-800-61-ir", nist_800_61_ir.Exercise(unreachable))
+    def begin(unreachable=0, policy=None):
+        held = Held("nist-800-61-ir", nist_800_61_ir.Exercise(unreachable), policy)
         assert held("query_siem", query="index=alert") == "ok"
         assert held("query_siem", query="index=auth host=web-3") == "ok"
         assert held("enrich_indicator", indicator="203.0.113.66", source="reputation") == "ok"
@@ -101,6 +102,18 @@ def test_a_host_that_never_answers_leaves_the_plan_where_it_is(incident):
     assert {"containment", "recovery"} <= set(report.unresolved)
 
 
+def test_where_failures_use_up_the_limit_the_plan_is_stuck_and_says_so(incident):
+    held = incident(unreachable=9, policy={"cap_counts": "all", "on_cap": "fail"})
+    told = [held("isolate_host", host="web-3") for _ in range(4)]
+    assert told == ["failed", "failed", "failed", "refused"]
+    assert held("query_siem", query="host=web-3") == "refused"
+    assert held.enforcer.is_stuck
+    assert "containment" in held.enforcer.stuck_reason
+    report = held.enforcer.finish()
+    assert (report.verdict, len(report.refused)) == ("incomplete", 2)
+    assert report.unresolved == ("containment", "recovery")
+
+
 @pytest.fixture
 def refund():
     held = Held("refund-escalation", refund_escalation.Exercise())
@@ -119,6 +132,21 @@ def test_nothing_is_paid_before_somebody_approved(refund):
     assert [one["amount"] for one in refund.exercise.refunds] == [640.0]
     report = refund.enforcer.finish()
     assert report.unresolved == ()
+
+
+def test_an_agent_that_would_rather_be_done_is_held_to_the_order():
+    held = Held("refund-escalation", refund_escalation.Exercise())
+    *before, last = refund_escalation.IMPATIENT
+    told = [[held(tool, **arguments) for tool, arguments in turn] for turn in before]
+    assert told == [["refused"], ["ok", "ok"], ["refused"], ["ok"], ["refused"]]
+    held.enforcer.approve("approve", by="r.osei", note="Damaged on arrival, photographs seen.")
+    assert [held(tool, **arguments) for tool, arguments in last] == ["ok", "refused", "ok"]
+    report = held.enforcer.finish()
+    assert (report.verdict, report.unresolved) == ("pass_with_deviations", ())
+    assert [call.tool for call in report.refused] == ["issue_refund"] * 4
+    assert [one["amount"] for one in held.exercise.refunds] == [640.0], (
+        "paid once, as the policy says"
+    )
 
 
 def test_a_refund_is_checked_before_it_is_decided():
