@@ -152,7 +152,7 @@ def _written(value: Any, *, escaped: bool) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, default=text_of, ensure_ascii=escaped)
+        return (_ESCAPED if escaped else _AS_WRITTEN).encode(value)
     except Exception:  # keys JSON has no form for, a structure that holds itself or nests too deep
         return text_of(value)
 
@@ -169,6 +169,10 @@ def text_of(value: Any) -> str:
         return str(value)
     except Exception:  # somebody else's method, and no ground to lose a call over
         return UNWRITABLE
+
+
+_ESCAPED: Final = json.JSONEncoder(default=text_of)
+_AS_WRITTEN: Final = json.JSONEncoder(default=text_of, ensure_ascii=False)
 
 
 class _Leaves:
@@ -200,6 +204,7 @@ class _Leaves:
             self._around.discard(id(value))
 
     def _add(self, key: str, value: Any) -> None:
-        line = f"{key}={_written(value, escaped=False)}" if key else _written(value, escaped=False)
+        text = str(value) if type(value) is int else _written(value, escaped=False)
+        line = f"{key}={text}" if key else text
         self._lines.append(line)
         self._left -= len(line) + 1

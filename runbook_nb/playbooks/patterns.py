@@ -11,8 +11,8 @@ bound in brackets on the call's *subject*: the text of its arguments that says w
 ``Bash(make)``      the subject is exactly this
 ==================  ==========================================================================
 
-A bound that cannot be judged is not met: when no argument is the subject, when the subject of a
-prefix could run a second command, and when a path climbs out with ``..``.
+A bound that cannot be judged is not met: when no argument is the subject, when a shell could find
+a second command in it, and when a path climbs out with ``..``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ Bound = Literal["any", "prefix", "glob", "exact"]
 
 _SHAPE: Final = re.compile(r"([^()\s]+)(?:\((.*)\))?", re.DOTALL)
 _OPERATORS: Final = frozenset("();<>|&")
-_MORE_COMMANDS: Final = re.compile(r"[`\n\r]|\$\(")
+_TELLING: Final = _OPERATORS | frozenset("\"'\\")
+# `$'` and `$"` quote by rules of their own, which differ from one shell to the next.
+_MORE_COMMANDS: Final = re.compile(r"[`\n\r\0]|\$[('\"]")
+
+#: Longest subject that is held against a bound, in characters.
+MAX_SUBJECT: Final = 10_000
 
 
 @frozen(kw_only=False)
@@ -83,16 +88,16 @@ class ToolPattern:
         if self.bound == "any":
             return True
         subject, shell = subject_of(arguments)
-        if subject is None:
+        if subject is None or len(subject) > MAX_SUBJECT:
             return False
         if self.bound == "exact":
             return subject == self.text
         if self.bound == "glob":
-            return _fits(self.text, subject)
-        rest = subject.removeprefix(self.text)
-        if rest == subject or (rest and not _ends_word(self.text, rest)):
-            return False
-        return not (shell and _runs_more(subject))
+            fits = _fits(self.text, subject)
+        else:
+            rest = subject.removeprefix(self.text)
+            fits = rest != subject and (not rest or _ends_word(self.text, rest))
+        return fits and not (shell and _runs_more(subject))
 
 
 @lru_cache(maxsize=1024)
@@ -191,7 +196,10 @@ def _runs_more(command: str) -> bool:
     """Say whether a shell could find a second command, or a redirection, in this one."""
     if _MORE_COMMANDS.search(command):
         return True
+    if _TELLING.isdisjoint(command):
+        return False  # nothing in it means anything to a shell
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.commenters = ""  # within a word, no shell takes `#` for a comment
     try:
         return any(set(word) <= _OPERATORS for word in words if word)
     except ValueError:  # a quotation that never ends
