@@ -19,7 +19,8 @@ Next = Callable[[ToolCall], Awaitable[Any]]
 class PlaybookMiddleware:
     """Judges the calls of a toolbox by a playbook; a refused one raises `ToolRefused`.
 
-    Its ``code`` is the type of the violation, its ``facts`` tell the step, the call and the hints.
+    Put it last, where no other middleware changes what the tools are called with. The error's
+    ``code`` is the type of the violation, its ``facts`` tell the step, the call and the hints.
 
     Parameters
     ----------

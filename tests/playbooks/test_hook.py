@@ -255,6 +255,20 @@ def test_a_live_plan_that_had_to_go_comes_back_from_its_journal(tmp_path):
     assert held.enforcer_for("a").plan.completed_steps == ["look", "enrich"]
 
 
+def test_a_call_that_ran_while_its_plan_had_to_go_is_kept(tmp_path):
+    held = hook(max_runs=1, journal=kept_in(tmp_path))
+    running = held.admit("search", run_id="a")
+    assert done(held, "search", "b")
+    assert running.settle("ok").closed
+    for tool in ("enrich", "isolate"):  # however often it has to go again meanwhile
+        assert done(held, tool, "a")
+        done(held, "search", f"other than {tool}")
+    del running
+    held.admit("isolate", run_id="a")
+    assert held.enforcer_for("a").plan.completed_steps == ["look", "enrich", "act"]
+    assert JsonlJournal(tmp_path / "a.jsonl").verify().ok
+
+
 def test_a_journal_of_another_plan_closes_the_run(tmp_path):
     first = hook(journal=kept_in(tmp_path))
     done(first, "search", "r1")
