@@ -684,3 +684,51 @@ def test_threads_in_one_run_count_every_call():
     assert plan.step_executions["look"].tool_call_count == 800
     seqs = [event.seq for event in held.enforcer_for("r1").events]
     assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_a_hook_adds_little_to_what_its_enforcer_does(calls_of):
+    enforcer, held = PlaybookEnforcer.from_playbook(BOOK), hook()
+    done(held, "pay", "r1")
+    alone = calls_of(lambda: enforcer.admit("pay", call_id="a"))
+    through = calls_of(lambda: held.admit("pay", call_id="b", run_id="r1"))
+    assert through - alone < 40
+
+
+# -- what it shows -----------------------------------------------------------------------------
+
+
+def test_it_shows_each_run_and_where_it_stands():
+    def select(run):
+        return {"free": None, "bad": 17}.get(run.run_id, BOOK)
+
+    held = PlaybookEnforcerHook(select=select, max_runs=4)
+    assert str(held).splitlines()[0].endswith("no run was heard of yet")
+    for run in ("live", "free", "bad", "done"):
+        done(held, "search", run)
+    for tool in ("pay", "enrich", "isolate"):
+        done(held, tool, "done")
+    lines = [" ".join(line.split()) for line in str(held).splitlines()]
+    assert lines == [
+        "PlaybookEnforcerHook chosen for each run · policy safe · a plan for each run · 4 runs",
+        "done complete steps done 3 of 3 calls 4 refused 1",
+        "bad selector_failed steps done — calls — refused —",
+        "free not held to a playbook steps done — calls — refused —",
+        "live at enrich steps done 1 of 3 calls 1 refused 0",
+        "at most 4 plans kept",
+    ]
+
+
+def test_one_that_only_records_says_so():
+    assert "records only" in str(hook(block_violations=False))
+
+
+def test_a_ticket_says_what_became_of_it():
+    held = hook()
+    one, other = held.admit("search", call_id="c1"), held.admit("pay", call_id="c2")
+    assert (repr(one), repr(other)) == (
+        "<Ticket 'c1': search admitted>",
+        "<Ticket 'c2': pay refused>",
+    )
+    one.settle()
+    assert repr(one) == "<Ticket 'c1': search settled>"
+    assert (one.enforcer, other.enforcer) == (held.enforcer, held.enforcer)

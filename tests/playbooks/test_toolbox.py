@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -13,6 +14,7 @@ from runbook_nb.playbooks import (
     PlaybookEnforcerHook,
     PlaybookMiddleware,
     PlaybookStep,
+    current_plan,
     guard,
 )
 from runbook_nb.tools import Session, Toolbox, define_tool
@@ -210,3 +212,27 @@ def test_a_thousand_calls_at_once_keep_to_their_runs():
             ("search", {"n": number}),
             ("isolate", {"n": number}),
         ]
+
+
+def test_an_inner_call_from_a_thread_of_its_own_reaches_the_plan():
+    """A thread that was started without a copy of the context knows only the call's id."""
+    hook = PlaybookEnforcerHook(book(["outer", "ages"]))
+    seen = []
+
+    def outer(args, ctx):
+        def call():
+            seen.append(current_plan())
+            asyncio.run(ctx.tools.call("ages", {}))
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+
+    held = PlaybookMiddleware(hook)
+    box = box_of(held, tool("outer", outer), tool("ages"))
+    with hook.run("r1") as enforcer:
+        box.call_sync("outer", call_id="tc-1")
+    assert seen == [None]
+    assert [(one.tool, one.parent) for one in enforcer.calls] == [("outer", None), ("ages", "tc-1")]
+    assert hook.keys == ("r1",)
+    assert repr(held).startswith("<PlaybookMiddleware <PlaybookEnforcerHook")
