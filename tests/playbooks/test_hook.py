@@ -348,6 +348,22 @@ def test_events_without_ids_are_matched_by_their_tool_in_order():
     assert told == {events[0].call_id: "error", events[1].call_id: "ok"}
 
 
+def test_an_id_that_comes_again_is_another_call():
+    held = hook()
+    for error in ("down", None):
+        event = ToolEvent(tool_name="search", run_id="r1", call_id="c1", error=error)
+        held.before(event)
+        assert event.call_id == "c1"
+        held.after(event)
+    assert [one.outcome for one in held.enforcer.calls] == ["error", "ok"]
+    first, second = [one.call_id for one in held.enforcer.calls]
+    assert first == "c1" != second
+    with held.calling("enrich", call_id="c1", run_id="r1") as ticket:
+        inner = held.admit("pay")
+    known = {one.call_id: one.parent for one in held.enforcer.calls}
+    assert known[inner.call_id] == ticket.call_id not in ("c1", second)
+
+
 def test_an_error_does_not_close_a_step():
     held = hook()
     event = ToolEvent(tool_name="search", run_id="r1")
@@ -395,8 +411,11 @@ def test_after_alone_is_an_error_that_teaches():
 
 def test_after_a_refused_call_told_by_another_object_is_nothing():
     held = hook()
-    held.before(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1"))
-    assert held.after(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1")) is None
+    held.before(ToolEvent(tool_name="search", run_id="r1", call_id="c1"))
+    held.after(ToolEvent(tool_name="search", run_id="r1", call_id="c1", error="down"))
+    for _ in range(2):
+        held.before(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1"))
+        assert held.after(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1")) is None
 
 
 def test_after_a_run_whose_plan_was_dropped_meanwhile_is_nothing():

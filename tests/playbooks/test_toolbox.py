@@ -109,6 +109,17 @@ def test_what_a_runbook_calls_is_judged_in_the_same_plan():
     assert held.hook.enforcer.is_complete
 
 
+def test_an_id_that_comes_again_is_another_call():
+    held = PlaybookMiddleware(book(["triage", "ages", "last"]))
+    box = box_of(held, triage_of("ages"), tool("ages"))
+    for _ in range(2):
+        box.call_sync("triage", call_id="tc-1")
+    calls = held.hook.enforcer.calls
+    outer = [one.call_id for one in calls if one.tool == "triage"]
+    assert len({one.call_id for one in calls}) == 4
+    assert [one.parent for one in calls if one.tool == "ages"] == outer
+
+
 def test_a_call_the_plan_has_no_place_for_does_not_pass_inside_another():
     held, ran = PlaybookMiddleware(book(["triage"], ["pay"])), []
     box = box_of(held, triage_of("pay"), tool("pay", ran.append))
