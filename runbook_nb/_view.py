@@ -22,7 +22,7 @@ from runbook_nb._value import frozen
 Verdict = Literal["a", "b", "c", "d", "declined"]
 Outcome = Literal["failed", "not_reached", "absent", "unchanged"]
 Asked = Literal["yes", "no", "idle", "unreadable"]
-Step = Literal["completed", "stuck", "pending", "skipped", "refused", "current"]
+Step = Literal["completed", "stuck", "pending", "skipped", "refused", "current", "active", "noted"]
 Role = Verdict | Outcome | Asked | Step | Literal["quiet", "plain"]
 
 VERDICT_ROLES: tuple[Role, ...] = ("a", "b", "c", "d")
@@ -38,14 +38,17 @@ class Data:
         Shown by `runbook_nb._text.show`; None and the empty text read as "not recorded".
     unit : str or None
         Unit declared by the author, shown after the number.
-    tone : {"plain", "strong", "dim", "code"}
+    tone : {"plain", "strong", "dim", "code", "name"}
         How a rich view says it: ``strong`` what decides, ``dim`` what did not change, ``code`` in
-        the type of data also where it reads like a sentence.
+        the type of data also where it reads like a sentence, ``name`` what a row is about.
+    sign : str or None
+        The role whose sign a rich view sets before it; words beside it say the same.
     """
 
     value: Any
     unit: str | None = None
-    tone: Literal["plain", "strong", "dim", "code"] = "plain"
+    tone: Literal["plain", "strong", "dim", "code", "name"] = "plain"
+    sign: Role | None = field(default=None, repr=False)
 
 
 @frozen
@@ -57,8 +60,13 @@ class Badge:
     count: int | None = None
 
 
+@frozen
+class Break:
+    """Begins a new line in a cell of a rich view; elsewhere a dot stands for it."""
+
+
 #: One run of a cell or sentence. None is "not recorded" and shows as a dash; "" shows nothing.
-Run = str | int | Data | Badge | None
+Run = str | int | Data | Badge | Break | None
 #: The content of a table cell, a sentence or a fact: one run or several in a row. A renderer puts
 #: one space between runs, and none where our words bring their own or begin with punctuation.
 Cell = Run | tuple[Run, ...]
@@ -76,8 +84,15 @@ class Column:
         Right only when all its values are numbers.
     in_text : {"bare", "labelled", "joined", "hidden", "whole"}
         In plain text the cell stands alone, after its heading (``age 30``), right behind the cell
+    <<<<<<< HEAD
+        before it (``age_days 30`` from two columns), or not at all.
+    names : bool
+        Its cells name the rows, and may hold a sentence under that; without such a column the
+        first of words that are no outcomes does.
+    =======
         before it (``age_days 30`` from two columns), not at all, or, in the last column, alone and
         never cut: where it has no room it goes under its row.
+    >>>>>>> main
     equation : bool
         Its cells read key, actual, operator, limit; a rich view sets the actuals of one key right
         under each other, so that the operators line up.
@@ -87,6 +102,7 @@ class Column:
     align: Literal["left", "right"] = "left"
     in_text: Literal["bare", "labelled", "joined", "hidden", "whole"] = "bare"
     equation: bool = False
+    names: bool = False
 
 
 @frozen
@@ -144,6 +160,11 @@ class Table:
         Places of the rows a rich view emphasises.
     whole : bool
         Whether plain text shows every carried row, because together they are one argument.
+    focus : int or None
+        Place of the row that stands open, with those around it, where a rich view folds some.
+    plain : Table or None
+        What plain text shows in its place, where signs and lines within cells say there what
+        words have to say here.
     """
 
     columns: tuple[Column, ...]
@@ -156,6 +177,8 @@ class Table:
     details: tuple[Detail, ...] = ()
     strong_rows: tuple[int, ...] = ()
     whole: bool = False
+    focus: int | None = None
+    plain: Table | None = None
 
 
 @frozen
@@ -201,7 +224,9 @@ class Prose:
 
 
 #: What became of a step; ``declared`` when nothing has run.
-State = Literal["ran", "not_taken", "not_reached", "failed", "paused", "stopped", "declared"]
+State = Literal[
+    "ran", "not_taken", "not_reached", "failed", "paused", "stopped", "current", "declared"
+]
 
 
 @frozen
@@ -255,6 +280,8 @@ class GraphNode:
         What became of it; ``declared`` when nothing has run.
     role : str or None
         For a branch, the role of its word; for any other node, a state that has one.
+    phase : str
+        What the step is a part of, for a picture of many.
     """
 
     key: str
@@ -274,9 +301,11 @@ class GraphNode:
         "folded",
         "gap",
         "note",
+        "step",
     ] = "stage"
     state: State = "declared"
     role: Role | None = None
+    phase: str = ""
 
 
 @frozen
@@ -427,6 +456,8 @@ class Card:
     ----------
     kind, name : str
         What it is and what it is called (``"Envelope"``, ``"backup_triage"``).
+    full_kind : str
+        What it is in full words, where a rich view has room for them.
     state : str
         What became of it, said right after the name (``"failed at collect: KeyError"``).
     qualifiers : tuple of str
@@ -470,6 +501,7 @@ class Card:
     tail: str = ""
     heading: Cell = ""
     foot: Cell = None
+    full_kind: str = ""
     payload: Callable[[int | None], Mapping[str, Any] | None] | None = field(
         default=None, compare=False, repr=False
     )

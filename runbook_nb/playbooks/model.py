@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from runbook_nb._display import Renderable, through
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
+    from runbook_nb._view import Card
     from runbook_nb.playbooks.lint import PlaybookLint
     from runbook_nb.playbooks.policy import EnforcementPolicy
+    from runbook_nb.playbooks.procedure import Driver, PlaybookProcedure
+    from runbook_nb.record.structure import Structure
+    from runbook_nb.render.flowchart import Flowchart
+    from runbook_nb.widgets.explorer import Explorer
 
 
 def _now() -> datetime:
@@ -151,7 +157,7 @@ class PlaybookStep(_Extensible):
     requires: list[str] = Field(default=[], exclude_if=_unused)
 
 
-class Playbook(_Extensible):
+class Playbook(Renderable, _Extensible):
     """An order of steps that is held over whoever calls tools.
 
     Attributes
@@ -247,6 +253,42 @@ class Playbook(_Extensible):
         """Give the place of the first step of that id, or None."""
         return next((n for n, step in enumerate(self.steps) if step.id == step_id), None)
 
+    def procedure(self, drive: Driver, **options: Any) -> PlaybookProcedure:
+        """Make a procedure of it, for `runbook_as_tool`.
+
+        Parameters
+        ----------
+        drive : callable
+            Makes the calls of a run: called with a `Turn`, plain or async.
+        **options
+            Those of `PlaybookProcedure`.
+        """
+        from runbook_nb.playbooks.procedure import PlaybookProcedure
+
+        return PlaybookProcedure(self, drive, **options)
+
+    @property
+    def structure(self) -> Structure:
+        """Its steps as a graph, as charts have one."""
+        from runbook_nb.playbooks.outline import structure_of
+
+        return structure_of(self)
+
+    def flowchart(self) -> Flowchart:
+        """Draw its steps; the object has ``.svg``, ``.dot`` and ``.mermaid``."""
+        chart: Flowchart = through("flowchart", self.view())
+        return chart
+
+    def explore(self) -> Explorer:
+        """Go through its steps one by one; a widget."""
+        return self.structure.explore()
+
+    def view(self) -> Card:
+        """Show its steps, what each expects, and how they follow."""
+        from runbook_nb.playbooks.cards import playbook_card
+
+        return playbook_card(self)
+
     def lint(
         self,
         tools: Any = None,
@@ -328,7 +370,7 @@ def _names(probes: Iterable[RequiredProbe]) -> list[str]:
     return list(dict.fromkeys(probe.name for probe in probes))
 
 
-class PlaybookPlan(BaseModel):
+class PlaybookPlan(Renderable, BaseModel):
     """How far a run has come in its playbook.
 
     Attributes
@@ -408,8 +450,19 @@ class PlaybookPlan(BaseModel):
             if step.required and not self.is_step_complete(step.id)
         ]
 
+    def view(self) -> Card:
+        """Show how far it came, with all that whoever enforces it knows; else its fields."""
+        from runbook_nb.playbooks.cards import plan_card
 
-class EnforcementViolation(BaseModel):
+        return plan_card(self)
+
+    def flowchart(self) -> Flowchart:
+        """Draw the steps with what became of them."""
+        chart: Flowchart = through("flowchart", self.view())
+        return chart
+
+
+class EnforcementViolation(Renderable, BaseModel):
     """A call or a closing that was not as the playbook has it.
 
     Attributes
@@ -439,6 +492,12 @@ class EnforcementViolation(BaseModel):
     message: str
     timestamp: datetime = Field(default_factory=_now)
     blocked: bool = False
+
+    def view(self) -> Card:
+        """Show what it was about, and whether a call was refused for it."""
+        from runbook_nb.playbooks.rulecards import violation_card
+
+        return violation_card(self)
 
 
 class EnforcementResult(BaseModel):

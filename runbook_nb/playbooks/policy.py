@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._display import Renderable
 from runbook_nb._text import counted, did_you_mean
 from runbook_nb._value import frozen
 from runbook_nb.errors import PlaybookDefinitionError
+
+if TYPE_CHECKING:
+    from runbook_nb._view import Card
 
 #: Each rule: what it is under ``compat``, what under ``safe``, and all it can be.
 _FLAGS: Final[dict[str, tuple[Any, Any, tuple[Any, ...]]]] = {
@@ -56,8 +60,8 @@ _FLAGS: Final[dict[str, tuple[Any, Any, tuple[Any, ...]]]] = {
 PROFILES: Final = ("safe", "compat")
 
 
-@frozen(init=False)
-class EnforcementPolicy:
+@frozen(init=False, repr=False)
+class EnforcementPolicy(Renderable):
     """The rules a plan is held to.
 
     Parameters
@@ -240,6 +244,12 @@ class EnforcementPolicy:
         """The policy in a few words, as every view shows it."""
         changes = len(self.overrides)
         return f"{self.profile}, {counted(changes, 'change')}" if changes else self.profile
+
+    def view(self) -> Card:
+        """Show every rule, those that are not as the profile has them first."""
+        from runbook_nb.playbooks.rulecards import policy_card
+
+        return policy_card(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give every rule by its name, as JSON carries it; `of` reads it back.

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from runbook_nb._display import Renderable
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.closing import stuck_reason, unmatched_probes, unmet_checks
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import StepExecution, StepStatus
 from runbook_nb.playbooks.terms import StepTerms
 
+if TYPE_CHECKING:
+    from runbook_nb._view import Card
+
 #: What a run can come to.
 VERDICTS = ("pass", "pass_with_deviations", "incomplete")
 
 
-@frozen
-class PlaybookReport:
+@frozen(repr=False)
+class PlaybookReport(Renderable):
     """What a run under a playbook comes to.
 
     Attributes
@@ -70,6 +74,12 @@ class PlaybookReport:
     def passed(self) -> bool:
         """Whether every required step is done."""
         return self.verdict != "incomplete"
+
+    def view(self) -> Card:
+        """Show the verdict with all it stands on; the score never stands alone."""
+        from runbook_nb.playbooks.rulecards import report_card
+
+        return report_card(self)
 
 
 def report_of(keeper: Keeper) -> PlaybookReport:

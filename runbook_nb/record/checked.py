@@ -73,5 +73,11 @@ _FITS: Final[dict[str, Callable[[Any], bool]]] = {
         and is_count(value.get("tokens"))
     ),
     "loop": is_count,
+    "settled": lambda value: isinstance(value, Mapping) and isinstance(value.get("outcome"), str),
+    "refused": lambda value: isinstance(value, Mapping) and isinstance(value.get("type"), str),
+    **dict.fromkeys(
+        ("admitted", "deviation", "approved", "closed", "skipped", "given_up", "stuck"),
+        lambda value: isinstance(value, Mapping),
+    ),
     "choices": lambda value: isinstance(value, list | tuple),
 }

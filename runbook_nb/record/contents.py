@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Where in a run values stand, in the order they are told of.
 PLACES: Final = (
     *("input", "state", "items", "events", "streams", "evidence", "questions", "answers"),
-    *("choices", "results", "errors", "reasons", "names"),
+    *("choices", "results", "errors", "reasons", "calls", "names"),
 )
 
 #: Kinds of code whose value stands in the state under the key of the code.
@@ -27,6 +27,9 @@ _WRITES: Final = frozenset({"write", "update"})
 
 #: Kinds of code whose value says what went wrong.
 _ERRORS: Final = frozenset({"error", "ended", "retry"})
+
+#: Kinds of code whose value tells of a call, with what it was given.
+CALLS: Final = frozenset({"admitted", "settled", "refused"})
 
 #: Kinds of code with a loose value, and its place.
 _LOOSE: Final = {
@@ -37,6 +40,9 @@ _LOOSE: Final = {
     "resume": "answers",
     "streamed": "streams",
     "stop": "reasons",
+    **dict.fromkeys(
+        ("reset", "deviation", "approved", "closed", "skipped", "given_up", "stuck"), "reasons"
+    ),
 }
 
 
@@ -128,6 +134,12 @@ def _values_in(
             yield Held("input", values[at])
         elif kind in _ERRORS:
             yield Held("errors", values[at], top=False)
+        elif kind in CALLS:
+            told = values[at]
+            given = told.get("arguments")
+            if isinstance(given, Mapping):
+                yield Held("calls", given)
+            yield Held("calls", told, top=False, derived=isinstance(given, Mapping))
         elif kind in _LOOSE:
             yield Held(_LOOSE[kind], values[at], top=kind in ("result", "resume"))
 

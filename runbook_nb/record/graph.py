@@ -8,6 +8,7 @@ edges; a decider that ran once is told as one subject's path is. Whatever has a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -111,6 +112,23 @@ def walk_graph(walk: Walk, overlay: Overlay) -> Graph:
     ).graph()
 
 
+def steps_graph(structure: Structure, overlay: Overlay | None, pointer: str | None) -> Graph:
+    """Draw the steps of a playbook, with what became of them or as they were declared.
+
+    Parameters
+    ----------
+    structure : Structure
+    overlay : Overlay or None
+        None before a run.
+    pointer : str or None
+        Key of the current step, where that is known better than from the states of the steps.
+    """
+    drawer = _Drawer(structure, overlay, lambda node: (), Redactor(None))
+    if pointer is not None:
+        drawer.teller.pointer = pointer
+    return drawer.graph()
+
+
 def branch_graph(walk: Walk, chain: Sequence[tuple[FanOut, int, str]]) -> Graph:
     """Draw the whole chart, and of its fan-outs what one branch alone did.
 
@@ -149,6 +167,12 @@ def branch_graph(walk: Walk, chain: Sequence[tuple[FanOut, int, str]]) -> Graph:
     nodes = (replace(n, second=said[n.key]) if n.key in said else n for n in drawn.nodes)
     return replace(drawn, nodes=tuple(nodes))
 
+
+#: Steps of a playbook that may stand side by side.
+MAX_ASIDE: Final = 6
+
+#: What marks a watched step: done is the rule, stuck is to be seen.
+_STEP_ROLES: Final[Mapping[str, Role]] = {"completed": "a", "stuck": "b"}
 
 #: Edges that lead to one of several ways.
 _CHOICES: Final = ("branch", "default")
@@ -193,11 +217,18 @@ class _Drawer:
         back = {edge.source for edge in edges if edge.back}
         edges.sort(key=lambda e: (places[e.source], e.target in back, places[e.target]))
         nodes = [self._node(node) for node in shown]
-        for fan in shown:
-            for node, edge in self._gaps(fan):
+        for one in shown:
+            hung = self._refused(one) if one.kind == "step" else self._gaps(one)
+            for node, edge in hung:
                 nodes.append(node)
                 edges.append(edge)
-        return Graph(nodes=tuple(nodes), edges=tuple(edges), groups=tuple(self._groups(nodes)))
+        aside = len(shown) <= MAX_ASIDE and all(node.kind == "step" for node in shown)
+        return Graph(
+            nodes=tuple(nodes),
+            edges=tuple(edges),
+            groups=tuple(self._groups(nodes)),
+            direction="LR" if aside else "TB",
+        )
 
     def _is_child(self, node: StructureNode) -> bool:
         """Tell whether a node is one of those that run side by side in a fork."""
@@ -220,11 +251,57 @@ class _Drawer:
 
     def _home_of(self, key: str) -> str | None:
         head, mark, _ = key.partition("~")  # a gap lies in the frame of its fan-out
-        return head if mark else self.homes.get(key)
+        return head if mark and self.kinds.get(head) == "fan_out" else self.homes.get(key)
 
     # -- nodes -----------------------------------------------------------------------------
 
+    def _step(self, node: StructureNode) -> GraphNode:
+        """Draw a watched step, with the number it has in its playbook."""
+        place = node.detail.get("place")
+        state = self.teller.state(node)
+        role: Role | None = None
+        if self.overlay is None and node.detail.get("optional"):
+            state = "not_reached"  # as it stays where nobody comes to it
+        if self.overlay is not None:
+            role = _STEP_ROLES.get(self.overlay.step(node.key).status)
+        return GraphNode(
+            key=node.key,
+            title=Data(value=node.name) if place is None else (str(place), Data(value=node.name)),
+            second=self.teller.step_mark(node),
+            kind="step",
+            state=state,
+            role=role,
+            phase=str(node.detail.get("phase") or ""),
+        )
+
+    def _refused(self, node: StructureNode) -> Iterator[tuple[GraphNode, GraphEdge]]:
+        """Hang the calls that were refused in a step on it, the most frequent tools named."""
+        times: Counter[str] = Counter()
+        if self.overlay is not None:
+            for (tool, _, _), number in self.overlay.step(node.key).refused.items():
+                times[tool] += number
+        if not times:
+            return
+        named = sorted(times.items(), key=lambda pair: -pair[1])
+        lines: list[Cell] = [(str(number), Data(value=tool)) for tool, number in named[:2]]
+        more = sum(number for _, number in named[1:])
+        if len(named) > 2:
+            lines[1] = f"{more} of other tools"
+        key = f"{node.key}~refused"
+        yield (
+            GraphNode(
+                key=key,
+                title=Badge(word="refused", role="refused", count=times.total()),
+                second=lines[0],
+                third=lines[1] if len(lines) > 1 else "",
+                kind="note",
+            ),
+            GraphEdge(source=node.key, target=key, state="gap"),
+        )
+
     def _node(self, node: StructureNode) -> GraphNode:
+        if node.kind == "step":
+            return self._step(node)
         state = self.teller.state(node)
         title: Cell = Data(value=node.name)
         named: Cell = ""

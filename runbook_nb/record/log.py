@@ -35,6 +35,7 @@ __all__ = [
     "OK",
     "ROW_TYPES",
     "STATUS_WORDS",
+    "STEP_KINDS",
     "WIDTHS",
     "Code",
     "Event",
@@ -120,6 +121,17 @@ WIDTHS: Final[dict[str, int]] = {
     "error": 1,  # the described error
     "ended": 1,  # the described error that ended the run between stages; the stage is the next
     "result": 1,  # what the last stage returned
+    # What is watched over a step of a playbook; the key of the first three is the tool.
+    "admitted": 1,  # a call that may be made: {call_id, arguments}
+    "settled": 1,  # what came of it: {call_id, outcome, matched, error}
+    "refused": 1,  # a call that may not be made: {type, why, arguments}
+    "deviation": 1,  # noted without refusing: {tool, why, names}; the key says of what kind
+    "approved": 1,  # {who, note}
+    "closed": 1,  # {who, note}; the key says by what: its calls, the cap, the host, a person
+    "skipped": 1,  # {who, note}; the key likewise
+    "given_up": 1,  # the step failed: {who, note}; the key likewise
+    "stuck": 1,  # why nothing can close the step: {why}
+    "reset": 1,  # all steps are to be done again, what came before no longer counts: {}
 }
 
 #: Type and depth of the row a code of each kind makes; a fan-out makes more than one.
@@ -146,7 +158,26 @@ ROW_TYPES: Final[dict[str, tuple[str, int]]] = {
     "retry": ("retry", 1),
     "error": ("error", 0),
     "ended": ("error", 0),
+    "admitted": ("call", 1),
+    "settled": ("call", 1),
+    "refused": ("refusal", 1),
+    "deviation": ("deviation", 1),
+    "approved": ("approval", 1),
+    "closed": ("close", 1),
+    "skipped": ("close", 1),
+    "given_up": ("close", 1),
+    "stuck": ("deviation", 1),
+    "reset": ("loop", 0),
 }
+
+
+#: Kinds of code that tell of a watched step, each with a mapping; `record.steps` takes them in.
+STEP_KINDS: Final = frozenset(
+    {
+        *("admitted", "settled", "refused", "deviation", "approved"),
+        *("closed", "skipped", "given_up", "stuck"),
+    }
+)
 
 
 class Shape:

@@ -293,6 +293,9 @@ class Moment:
             later.append(rest)
         if self.spot.frame == "leave":
             now = None
+        at_row = self.spot.event
+        if at_row is not None and at_row.code.stage.kind == "step":  # steps may take turns
+            now = f"{template_path(self._walk.only)}{at_row.code.stage.key}"
         ahead = [key for level in reversed(later) for key in level]
         text = self.redactor.text
         return Trail(

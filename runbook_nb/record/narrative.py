@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, show
 from runbook_nb.record.foreign_told import Told
-from runbook_nb.record.log import Code, Event, FanOut
+from runbook_nb.record.log import STEP_KINDS, Code, Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
 from runbook_nb.rules.decision import Decision, Selection
@@ -44,7 +44,8 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
         words = f"Entered {name}" if code.kind == "enter" else f"Left {name}: {key}"
         return redactor.text(words)
     if code.kind == "stage":
-        return redactor.text(f"Ran {show(code.stage.name)}")
+        verb = "Came to step" if code.stage.kind == "step" else "Ran"
+        return redactor.text(f"{verb} {show(code.stage.name)}")
     if code.kind == "ended":
         # The key says when: before a stage, or after the last one.
         words = f"Ended {key} stage {show(code.stage.name)}: {error_words(value)}"
@@ -54,7 +55,18 @@ def row_words(event: Event | None, values: Sequence[Any], offset: int, redactor:
         actuals = tuple(values[start : start + len(code.path.codes)])
         made = Decision if code.kind == "decision" else Selection
         return redactor.text(condition_words(made(code.path, actuals, redactor)))
+    if code.kind == "reset":
+        return "Began again: nothing done before counts"
+    if code.kind in STEP_KINDS:
+        from runbook_nb.record.steps import step_words
+
+        return redactor.text(step_words(code.kind, key, _told_of(value, redactor)))
     return redactor.text(_value_words(code.kind, key, value, redactor))
+
+
+def _told_of(value: Any, redactor: Redactor) -> dict[str, Any]:
+    """Serve what a step's event tells, under the names of its form."""
+    return {name: redactor.scrub(part) for name, part in value.items()}
 
 
 def is_told_of_values(code: Code) -> bool:
@@ -66,6 +78,7 @@ _WITH_VALUE: Final = frozenset(
     {
         *("emit", "choice", "choices", "stop", "pause", "resume"),
         *("retry", "error", "ended", "loop", "streamed"),
+        *STEP_KINDS,
     }
 )
 

@@ -97,6 +97,10 @@ class _Told:
             words = ", ".join(f"{badge.count} {badge.word}" for badge in outcomes)
             told = f"{ok} of {counted(items, 'subject')} done"
             return "; ".join([f"{told}: {words}" if words else told, *parts])
+        if watched := [node.key for node in walk.structure.nodes if node.kind == "step"]:
+            from runbook_nb.record.steps import steps_sentence
+
+            return steps_sentence([overlay.step(key) for key in watched])
         stages = [node for node in walk.structure.nodes if not _is_verdict(walk.structure, node)]
         ran = sum(overlay.runs[node.key] > 0 for node in stages)
         return "; ".join([f"{ran} of {counted(len(stages), 'stage')} ran", *parts])
@@ -183,6 +187,13 @@ class _Outline:
             node = drawn.node
             if _is_verdict(walk.structure, node):
                 yield from self.verdict(node, drawn.depth)
+            elif node.kind == "step":
+                yield FlowLine(
+                    depth=drawn.depth,
+                    cells=(Data(value=node.name), *self.teller.step(node)),
+                    state=self.teller.state(node),
+                    key=node.key,
+                )
             else:
                 yield FlowLine(
                     depth=drawn.depth,
@@ -301,6 +312,8 @@ def _declared_lines(structure: Structure) -> Iterator[FlowLine]:
             phrases.append(f"decided by {rules}" if rules else "decides")
         elif node.kind == "fan_out":
             phrases.append(teller.fan_out(node))
+        elif node.kind == "step":
+            phrases += teller.step(node)
         else:
             phrases.append(teller.kind(node))
         phrases += [*teller.more(node, listed=True), teller.tags(node)]

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._view import State
 from runbook_nb.record.causes import Cause, cause_of, selected_by
-from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Log
+from runbook_nb.record.log import FAILED, NOT_REACHED, OK, STEP_KINDS, Code, FanOut, Log
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import ShapeFacts, facts_of, work_out
 from runbook_nb.record.structure import StructureNode
 from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.rules.plan import DecisionPath
+
+if TYPE_CHECKING:
+    from runbook_nb.record.steps import StepFacts
 
 
 @dataclass(slots=True)
@@ -94,6 +97,8 @@ class Overlay:
         (key of the stage that goes back, target key) -> how often the run went back.
     fan_outs, forks : mapping
         Key of a fan-out, or of a fork or selector -> how its branches ended.
+    steps : mapping
+        Key of a watched step that was come to -> what was recorded of it.
     """
 
     runs: Counter[str] = field(default_factory=Counter)
@@ -114,6 +119,7 @@ class Overlay:
     loops: Counter[tuple[str, str]] = field(default_factory=Counter)
     fan_outs: dict[str, Spread] = field(default_factory=dict)
     forks: dict[str, Spread] = field(default_factory=dict)
+    steps: dict[str, StepFacts] = field(default_factory=dict)
 
     def visits(self, key: str) -> int:
         """Count how often a node was come to: its executions, less those that went on."""
@@ -126,6 +132,8 @@ class Overlay:
     def state_of(self, node: StructureNode) -> State:
         """Say what became of a node, as one of the states a graph knows."""
         key, visits = node.key, self.visits(node.key)
+        if node.kind == "step":
+            return _STEP_STATES[self.step(key).status]
         if not visits:
             return self.state_of_untaken(node)
         if self.failed[key] >= visits:
@@ -144,6 +152,17 @@ class Overlay:
         # All branches of a fork begin; one that did not was not left aside by anybody.
         forked = owner in self.forks and owner not in self.nothing
         return "not_reached" if forked or self.chosen[owner, node.branch or ""] else "not_taken"
+
+    def step(self, key: str) -> StepFacts:
+        """Give what was recorded of a watched step; of one nobody came to, that is nothing."""
+        from runbook_nb.record.steps import StepFacts  # of which no chart has a use
+
+        return self.steps.get(key) or StepFacts()
+
+    def begin_again(self) -> None:
+        """Forget everything: a plan that was reset is judged by what came after."""
+        for part in (*_BY_NODE, *_BY_PAIR, *_FACTS, "causes", "steps"):
+            getattr(self, part).clear()
 
     def without(self, prefix: str) -> Overlay:
         """Give the counts less those of every node whose key begins like this."""
@@ -170,7 +189,7 @@ class Overlay:
 
     def take(self, other: Overlay) -> None:
         """Take in the counts of nodes that are not in this one."""
-        for name in (*_BY_NODE, *_BY_PAIR, *_FACTS, "causes"):
+        for name in (*_BY_NODE, *_BY_PAIR, *_FACTS, "causes", "steps"):
             getattr(self, name).update(getattr(other, name))
 
     def served(self, redactor: Redactor) -> Overlay:
@@ -191,8 +210,21 @@ class Overlay:
         served.causes.update(
             ((text(key), text(word)), causes) for (key, word), causes in self.causes.items()
         )
+        served.steps.update(
+            (text(key), facts.served(text, redactor.texts)) for key, facts in self.steps.items()
+        )
         return served
 
+
+#: The state in which a watched step is drawn.
+_STEP_STATES: Final[Mapping[str, State]] = {
+    "completed": "ran",
+    "in progress": "current",
+    "stuck": "ran",
+    "failed": "failed",
+    "skipped": "not_taken",
+    "pending": "not_reached",
+}
 
 #: The fields of an `Overlay` that count by node, that count by two words, that hold other facts.
 _BY_NODE: Final = ("runs", "failed", "asked", "answered", "retried", "nothing")
@@ -284,6 +316,9 @@ def _outer(before: str) -> str:
     return "".join(f"{part}/" for part in outer)
 
 
+#: Kinds of code of which is counted what they tell.
+_SAID: Final = STEP_KINDS | {"reset", "stop", "streamed"}
+
 #: Kinds of code that are counted by their node and need no more.
 _COUNTED: Final[Mapping[str, str]] = {
     "error": "failed",
@@ -361,8 +396,9 @@ class _Counter:
                 judge(route, code.path, tracks, event.at)
             elif code.kind == "choice":
                 overlay.routes[key, code.key or ""] += times
-            elif code.kind in ("stop", "streamed"):
-                self.said(code.kind, key, tracks.column(event.at))
+            elif code.kind in _SAID:
+                again = self.said(code, key, tracks.column(event.at), prefix)
+                last = Counter() if again else last
             elif code.kind in _COUNTED:
                 getattr(overlay, _COUNTED[code.kind])[key] += times
                 if code.kind == "resume":  # the stage that goes on was reached before it paused
@@ -371,15 +407,41 @@ class _Counter:
                 overlay.failed[key] += times
         return last
 
-    def said(self, kind: str, key: str, met: Sequence[Any]) -> None:
-        """Count that a stage ended its chart, or what it streamed; once per track."""
-        if kind == "stop":
+    def step(self, key: str, code: Code, told: Mapping[str, Any], prefix: str) -> None:
+        """Count what happened in a watched step."""
+        from runbook_nb.record.steps import StepFacts
+
+        steps, under = self.overlay.steps, told.get("under")
+        steps.setdefault(key, StepFacts()).take(code.kind, code.key or "", told)
+        if (early := told.get("early_for")) is not None:
+            steps.setdefault(f"{prefix}{early}", StepFacts()).early[code.key or ""] += 1
+        if under is not None and (admitted := steps.get(f"{prefix}{under}")) is not None:
+            admitted.let_go(code.key or "")
+
+    def told(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Serve what a step's event tells, but for what a call was given, which is not counted."""
+        if not self.redactor.active:
+            return value
+        return {n: self.redactor.scrub(v) for n, v in value.items() if n != "arguments"}
+
+    def said(self, code: Code, key: str, met: Sequence[Any], prefix: str) -> bool:
+        """Count that a stage ended its chart, what it streamed, what a step told; per track.
+
+        Gives whether all begins again, so that nothing led to what follows.
+        """
+        if code.kind == "reset":
+            self.overlay.begin_again()
+        elif code.kind in STEP_KINDS:
+            for told in met:
+                self.step(key, code, self.told(told), prefix)
+        elif code.kind == "stop":
             stops = self.overlay.stops.setdefault(key, [0, self.redactor.scrub(met[0])])
             stops[0] += len(met)
         else:
             sums = self.overlay.streams.setdefault(key, [0, 0])
             sums[0] += sum(told["tokens"] for told in met)
             sums[1] += sum(not told["complete"] for told in met)
+        return code.kind == "reset"
 
     def fan_outs(self, fans: Sequence[FanOut], key: str, prefix: str) -> Counter[str]:
         """Count what ran side by side; give the nodes from which the run went on."""

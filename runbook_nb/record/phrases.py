@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from runbook_nb._text import counted
-from runbook_nb._view import Cell, Data, Run, State
+from runbook_nb._view import Badge, Cell, Data, Role, Run, State
 from runbook_nb.record.overlay import Overlay, Spread
 from runbook_nb.record.structure import Structure, StructureNode
+
+if TYPE_CHECKING:
+    from runbook_nb.record.steps import StepFacts
 
 #: Tags told of one node before the rest is only counted.
 MAX_TAGS: Final = 4
@@ -204,6 +207,59 @@ class Teller:
             return said
         return (mark, *said) if isinstance(said, tuple) else f"{mark} {said}"
 
+    # -- a watched step ----------------------------------------------------------------------
+
+    @cached_property
+    def pointer(self) -> str | None:
+        """The first step that is neither done nor passed by; None where none is left."""
+        if self.overlay is None:
+            return None
+        for node in self.structure.nodes:
+            if node.kind == "step":
+                status = self.overlay.step(node.key).status
+                if status not in ("completed", "skipped"):
+                    return node.key
+        return None
+
+    def step_mark(self, node: StructureNode) -> Cell:
+        """Say what became of a step, as it stands under its name in a picture."""
+        optional = bool(node.detail.get("optional"))
+        if self.overlay is None:
+            return "optional" if optional else ""
+        facts, here = self.overlay.step(node.key), node.key == self.pointer
+        word, status = step_status(facts), facts.status
+        if status == "stuck":
+            return Badge(word="stuck here", role="current")
+        if status == "pending":
+            words = "optional" if optional else word
+            return Badge(word=f"next, {words}" if here else words, role=_AT[here])
+        if status == "in progress":
+            return Badge(word=word, role=_AT[here])
+        return Badge(word=word, role=_ENDED[status])
+
+    def step(self, node: StructureNode) -> Iterator[Cell]:
+        """Yield what is said of a step in a list: what became of it, its calls, what was noted."""
+        optional = ["optional"] if node.detail.get("optional") else []
+        if self.overlay is None:
+            yield joined([*optional, self._expected(node)])
+            return
+        facts = self.overlay.step(node.key)
+        yield ", ".join([step_status(facts), *optional])
+        if facts.calls:
+            yield counted(facts.calls, "call")
+        if refused := facts.refused.total():
+            yield f"{refused} refused"
+        if facts.deviations:
+            yield counted(len(facts.deviations), "deviation")
+
+    @staticmethod
+    def _expected(node: StructureNode) -> Cell:
+        tools = node.detail.get("tools") or ()
+        runs: list[Run] = []
+        for tool in tools:
+            runs += [", " if runs else "expects", Data(value=tool)]
+        return tuple(runs) if runs else ""
+
     # -- what became of it -----------------------------------------------------------------
 
     def more(self, node: StructureNode, *, listed: bool) -> Iterator[Cell]:
@@ -262,6 +318,31 @@ class Teller:
         for place, tag in enumerate(node.tags[:MAX_TAGS]):
             runs += [Data(value=tag)] if not place else [", ", Data(value=tag)]
         return (*runs, f", +{more} more") if more > 0 else tuple(runs)
+
+
+#: The role of a step that waits, by whether the pointer is at it; and of one that ended.
+_AT: Final[Mapping[bool, Role]] = {False: "pending", True: "current"}
+_ENDED: Final[Mapping[str, Role]] = {
+    "completed": "completed",
+    "skipped": "skipped",
+    "failed": "failed",
+}
+
+
+def step_status(facts: StepFacts) -> str:
+    """Say what became of a step.
+
+    Examples
+    --------
+    >>> from runbook_nb.record.steps import StepFacts
+    >>> step_status(StepFacts(status="skipped", ended={"by": "calls"}))
+    'passed over'
+    """
+    if facts.passed_over:
+        return "passed over"
+    if facts.status == "completed" and facts.ended.get("by") == "cap":
+        return "closed by cap"
+    return facts.status
 
 
 def joined(phrases: Iterable[Cell]) -> Cell:

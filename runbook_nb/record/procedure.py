@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class Procedure(Protocol):
-    """Something that runs step by step and leaves a record."""
+    """Something that runs step by step and leaves a record.
+
+    It may also say what kind of answer it gives (``result_kind``) and how the rows of that are
+    read (``verdicts``); a runbook that says so itself is heard first.
+    """
 
     @property
     def name(self) -> str:
@@ -57,3 +61,16 @@ def is_procedure(value: object) -> TypeGuard[Procedure]:
     (True, False)
     """
     return all(hasattr(value, part) for part in _PARTS)
+
+
+def procedure_of(value: Any) -> Any:
+    """Give the procedure that something is, or makes of itself by ``procedure()``.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> procedure_of(SimpleNamespace(procedure=lambda: "made")), procedure_of(3)
+    ('made', 3)
+    """
+    make = getattr(value, "procedure", None)
+    return make() if callable(make) and not is_procedure(value) else value

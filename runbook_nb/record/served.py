@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from runbook_nb._frozen import FrozenDict
+from runbook_nb.record.contents import CALLS
 from runbook_nb.record.log import Code, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import Slots
@@ -130,6 +131,8 @@ class Served:
             return FrozenDict({name: redactor.under(name, part) for name, part in value.items()})
         if kind == "loop":
             return value
+        if kind in CALLS and isinstance(value, Mapping):
+            return FrozenDict({name: redactor.scrub(part) for name, part in value.items()})
         return redactor.scrub(value)
 
     def _result(self, value: Any, branch: bool) -> Any:

@@ -34,6 +34,7 @@ NodeKind = Literal[
     "fan_out",
     "subchart",
     "branch",
+    "step",
 ]
 
 #: How one node follows another. ``branch`` and ``default`` leave a decider, ``fork`` leads to a
@@ -71,7 +72,10 @@ class StructureNode(Immutable):
         decider or selector, ``{"template", "lazy", "inputs", "outputs"}`` of a mounted chart (what
         is mapped by a function is left out), ``{"into", "merge"}`` of a fork, ``{"stream"}`` of a
         streaming stage, ``{"form", "loop_to"}`` of a branch (``form`` is the kind of its stage,
-        where that is no plain one), ``{"retry"}`` of any.
+        where that is no plain one), ``{"retry"}`` of any. Of a playbook's ``step``: ``{"place",
+        "optional", "phase", "tools", "least", "most", "probes", "uses", "unresolved", "form"}``,
+        the number it has, what is expected of it and by what skills, and ``manual`` or
+        ``approval`` for what a person does.
     """
 
     key: str

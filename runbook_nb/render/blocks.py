@@ -6,6 +6,7 @@ Styles are constants of ours; every other text is escaped by `tag`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from runbook_nb.render.markup import Html, element, escape, tag, together
@@ -19,6 +20,7 @@ from runbook_nb.render.theme import (
     SIGNS,
     STYLES,
     chip_style,
+    close_style,
     glyph_style,
     mark_style,
     tile_style,
@@ -30,13 +32,17 @@ BELOW: Final = f"{STYLES['quiet']};margin:6px 0 0"
 _KEY: Final = (("solid", "taken"), ("dashed", "no verdict reached"), ("dotted", "not taken"))
 _APART: Final = Html(" &nbsp; &nbsp;")
 
+#: Where a new line begins in a cell.
+BREAK: Final = Html("<br>")
+
 #: Elements of which a table holds many.
 _CELLS: Final = {
     look: element("td", style=STYLES[look])
     for look in ("cell", "cell_in", "cell_tight", "cell_right", "cell_right_tight")
 }
 _HEADS: Final = {
-    look: element("th", scope="row", style=STYLES[look]) for look in ("row_head", "row_head_in")
+    look: element("th", scope="row", style=STYLES[look])
+    for look in ("row_head", "row_head_in", "row_head_open")
 }
 _WORDS: Final = {weight: element("span", style=f"font-weight:{weight}") for weight in (400, 600)}
 _SAMP: Final = element("samp", class_="rb-d", style=STYLES["data"])
@@ -110,8 +116,15 @@ def _run(piece: Piece, weight: int) -> str:
     kind = piece.kind
     if kind == "ours":
         return piece.text
+    if kind == "break":
+        return BREAK
+    if piece.role in SIGNS and kind != "badge":
+        mark = sign(piece.role, close_style(piece.role))
+        return together((mark, " ", _run(replace(piece, role=""), weight)))
     if kind == "data":
         return data(piece)
+    if kind == "name":
+        return data(piece, STYLES["name"])
     if kind == "badge":
         return badge(piece, weight)
     if kind == "strong":
@@ -237,7 +250,7 @@ def _group(line: Line, columns: int) -> Html:
 def _box(box: Box, line: Line, *, inset: bool) -> Html:
     drawn = runs(box.made, box.weight)
     if box.head:
-        look = "row_head_in" if inset else "row_head"
+        look = "row_head_in" if inset else "row_head_open" if box.open else "row_head"
         if not line.strong:
             return _HEADS[look](drawn)
         return tag("th", drawn, scope="row", style=f"{STYLES[look]};{STYLES['strong']}")

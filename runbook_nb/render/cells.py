@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from runbook_nb._text import MISSING, MISSING_CELL, clip, counted, show, visible
-from runbook_nb._view import Badge, Card, Cell, Data, Fact, Facts, FlowLine, Run, Table
+from runbook_nb._view import Badge, Break, Card, Cell, Data, Fact, Facts, FlowLine, Run, Table
 from runbook_nb.settings import settings
 
 #: Steps of an outline that are shown; a longer one says how many more there are.
@@ -26,9 +26,14 @@ STATE_WORDS: Final = {
     "failed": "failed",
     "paused": "waits for an answer",
     "stopped": "stopped here",
+    "current": "in progress",
 }
 #: Words that say such a state as well.
-_SAYS_TOO: Final = {"not_taken": "not selected", "stopped": "the stop"}
+_SAYS_TOO: Final = {
+    "not_taken": ("not selected", "skipped", "passed over"),
+    "not_reached": ("pending",),
+    "stopped": ("the stop",),
+}
 
 #: Said once beside a table that holds such a cell.
 MISSING_MEANS: Final = f"{MISSING_CELL} means not recorded"
@@ -52,6 +57,8 @@ def run_text(run: Run, longest: int | None = None) -> str:
     try:
         if isinstance(run, Data):
             return _data_text(run, settings.max_cell if longest is None else longest)
+        if isinstance(run, Break):
+            return "·"
         if isinstance(run, Badge):
             word = run_text(run.word)
             return word if run.count is None else f"{run_text(run.count)} {word}"
@@ -259,9 +266,9 @@ def state_word(line: FlowLine) -> str:
     ''
     """
     word = STATE_WORDS.get(line.state, "")
-    also = _SAYS_TOO.get(line.state, word)
+    said = (word, *_SAYS_TOO.get(line.state, ()))
     ours = (run for cell in line.cells[1:] for run in runs_of(cell) if isinstance(run, str))
-    return "" if any(word in run or also in run for run in ours) else word
+    return "" if any(one in run for run in ours for one in said) else word
 
 
 # --- display width -----------------------------------------------------------------------------

@@ -200,6 +200,7 @@ _STATES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "not_reached": ("dashed", {"class": "open"}),
     "paused": ("dashed", {"penwidth": "2.2", "class": "waits"}),
     "stopped": ("", {"penwidth": "2.2", "class": "stop"}),
+    "current": ("", {"penwidth": "2.2", "class": "stop"}),
     "failed": ("", {"penwidth": "1.6", "class": "failed"}),
 }
 
@@ -212,6 +213,8 @@ def _node_look(node: GraphNode) -> dict[str, str]:
         state = "not_taken"  # it is not known, or not drawn, what it stands for
     shape = dict(_SHAPES.get(node.kind, {}))
     line, look = _STATES.get(state, ("", {}))
+    if node.kind == "step" and state == "not_reached":
+        look = {"class": "open plain"}  # what is still to come is no less than what is done
     if line or shape:
         style = ["filled"] if shape else ["rounded", "filled"]
         shape["style"] = ",".join([*style, line] if line else style)

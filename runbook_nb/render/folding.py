@@ -9,13 +9,15 @@ folded the same way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from runbook_nb._text import counted, listed
 from runbook_nb._view import (
     Badge,
+    Cell,
+    Data,
     Graph,
     GraphEdge,
     GraphNode,
@@ -37,6 +39,8 @@ from runbook_nb.render.merging import (
 MAX_BRANCHES: Final = 6
 #: Nodes a picture has at most.
 MAX_NODES: Final = 60
+#: Steps of a playbook drawn one by one.
+MAX_STEPS: Final = 40
 #: Frames that lie in one another before what is deeper is folded.
 MAX_FRAMES: Final = 6
 
@@ -81,6 +85,7 @@ def fold_with_keys(graph: Graph) -> tuple[Graph, tuple[str, ...], Mapping[str, s
 def _folded(graph: Graph) -> _Folder:
     folder = _Folder(graph)
     folder.fold_branches()
+    folder.fold_phases()
     for step in _STEPS:
         step(folder)
     return folder
@@ -184,6 +189,43 @@ class _Folder:
                     merged.update(dict.fromkeys(keys, node))
                     self.apart.append(f"{words} drawn as 1 node")
         self.merge(merged)
+
+    # -- steps of a playbook ---------------------------------------------------------------
+
+    def fold_phases(self) -> None:
+        """Draw the steps of each phase as one node where there are many.
+
+        Of a playbook without phases, steps in a row that came to the same, but for the first and
+        the last of all.
+        """
+        steps = [node for node in self.graph.nodes if node.kind == "step"]
+        if len(steps) <= MAX_STEPS:
+            return
+        phased = any(node.phase for node in steps)
+        notes: dict[str, GraphNode] = {}
+        nodes = {node.key: node for node in self.graph.nodes}
+        for edge in self.graph.edges:
+            if nodes[edge.target].kind == "note":
+                notes[edge.source] = nodes[edge.target]
+        merged: dict[str, GraphNode] = {}
+        folded = 0
+        for run in _step_runs(steps, phased=phased):
+            if len(run) < 2:
+                continue
+            node = _phase(run, notes)
+            for one in run:
+                merged[one.key] = node
+                if one.key in notes:
+                    merged[notes[one.key].key] = node
+            folded += len(run)
+        made = len({node.key for node in merged.values()})
+        left = len(steps) - folded + made
+        self.merge(merged)
+        what = "phase" if phased else "run of like steps"
+        self.apart.append(
+            f"{len(steps)} steps are more than {MAX_STEPS}: drawn as {counted(left, 'node')}, "
+            f"{counted(made, what, 'runs of like steps' if not phased else None)} as one each"
+        )
 
     # -- charts ----------------------------------------------------------------------------
 
@@ -353,6 +395,61 @@ class _Folder:
         self.said.append(f"{number} as 1 node")
 
 
+def _step_runs(steps: Sequence[GraphNode], *, phased: bool) -> list[list[GraphNode]]:
+    """Part steps into those of one phase, or into those in a row that came to the same."""
+    last = len(steps) - 1
+    runs: list[list[GraphNode]] = []
+    before: object = None
+    for place, node in enumerate(steps):
+        kind: object = node.phase or node.key
+        if not phased:
+            here = any(isinstance(r, Badge) and r.role == "current" for r in runs_of(node.second))
+            alone = place in (0, last) or here or node.state in NOTABLE
+            kind = node.key if alone else (node.state, node.role)
+        if kind == before:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+        before = kind
+    return runs
+
+
+def _phase(run: Sequence[GraphNode], notes: Mapping[str, GraphNode]) -> GraphNode:
+    """Draw steps as one node: what they are, how many, what became of them."""
+    first, last = run[0], run[-1]
+    states: Counter[str] = Counter()
+    for node in run:
+        word = next((r.word for r in runs_of(node.second) if isinstance(r, Badge)), "")
+        states[word.partition(",")[0]] += 1
+    told = [f"{times} {word}" for word, times in states.items() if word]
+    hung = [notes[node.key] for node in run if node.key in notes]
+    refused = sum(r.count or 0 for n in hung for r in runs_of(n.title) if isinstance(r, Badge))
+    told += [f"{refused} refused"] if refused else []
+    loud = next((n for n in run if n.role == "b"), None)
+    loud = loud or next((n for n in run if n.state in NOTABLE), None)
+    begun = next((n for n in run if n.state not in LEFT), first)
+    shown = loud or (begun if all(n.state == first.state for n in run) else None)
+    state = shown.state if shown is not None else _mixed(run)
+    title: Cell = Data(value=first.phase)
+    if not first.phase:
+        title = (*runs_of(first.title)[:1], "to", *runs_of(last.title)[:1])
+    else:
+        title = (Data(value=first.phase), f", {counted(len(run), 'step')}")
+    return GraphNode(
+        key=f"{first.key}~phase",
+        title=title if first.phase else f"{counted(len(run), 'step')}",
+        second=", ".join(told),
+        kind="step",
+        state=state,
+        role=None if shown is None else shown.role,
+    )
+
+
+def _mixed(run: Sequence[GraphNode]) -> State:
+    """Say what became of steps of which some were done and others not."""
+    return "current" if any(node.state not in LEFT for node in run) else "not_reached"
+
+
 #: What is tried until a chart fits, from what loses least.
 _STEPS: Final = (
     _Folder.fold_deep,
@@ -368,7 +465,12 @@ _STEPS: Final = (
 )
 #: Kinds of stages that no path hangs on.
 _PLAIN: Final = ("stage", "folded", "streaming", "pausable")
-_INSIDE: Final = {"failed": "failed", "paused": "waiting", "stopped": "stopped"}
+_INSIDE: Final = {
+    "failed": "failed",
+    "paused": "waiting",
+    "stopped": "stopped",
+    "current": "in progress",
+}
 #: What is said to be folded, where that is no chart.
 _FRAMED: Final = {"fork": "fork", "selector": "selector", "fan_out": "fan-out"}
 

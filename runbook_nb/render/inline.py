@@ -136,7 +136,7 @@ def _spare_edge(edge: GraphEdge) -> GraphEdge:
 
 def _spare_node(node: GraphNode) -> GraphNode:
     """Leave out what the line around a node says already."""
-    if node.state != "not_taken":
+    if node.state != "not_taken" or node.kind == "step":
         return node
     title = node.title.word if isinstance(node.title, Badge) else node.title
     return replace(node, title=title, second="", third="")

@@ -101,7 +101,7 @@ def node_lines(node: GraphNode, look: Look | None = None) -> list[Line]:
     columns = min(columns, NARROW_COLUMNS) if narrow else columns
     under: list[str] = []
     for cell in (node.second, node.third):
-        under += _cut(cell_text(cell), columns, TITLE_LINES) if cell else []
+        under += _cut(_titled(cell), columns, TITLE_LINES) if cell else []
     return [*(title or [Line("—", strong)]), *(Line(text, "dim") for text in under)]
 
 

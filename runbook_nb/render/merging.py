@@ -11,7 +11,7 @@ from runbook_nb._text import counted
 from runbook_nb._view import Graph, GraphEdge, GraphGroup, GraphLine, GraphNode, State
 
 #: States a reader looks for first, and those of what nobody came to.
-NOTABLE: Final[tuple[State, ...]] = ("failed", "paused", "stopped")
+NOTABLE: Final[tuple[State, ...]] = ("failed", "paused", "stopped", "current")
 LEFT: Final[tuple[State, ...]] = ("not_taken", "not_reached")
 
 

@@ -111,7 +111,7 @@ def _class(node: GraphNode) -> str:
 
 
 #: The class of a state, where it has one.
-_STATES: Final = {"not_reached": "open", "paused": "waits", "stopped": "stop"}
+_STATES: Final = {"not_reached": "open", "paused": "waits", "stopped": "stop", "current": "stop"}
 
 
 def _edge(names: dict[str, str], edge: GraphEdge, look: Look) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from runbook_nb._view import (
     Badge,
+    Break,
     Card,
     Cell,
     Data,
@@ -62,7 +63,8 @@ class Piece:
     """One run, ready to be drawn.
 
     ``kind`` is ``ours``, ``data``, ``prose`` (a sentence from outside), ``strong``, ``dim`` or
-    ``badge``; ``space`` says whether one goes before it.
+    ``badge``, ``name`` (data a row is about) or ``break``; ``space`` says whether one goes before
+    it, ``role`` whose sign does.
     """
 
     kind: str
@@ -109,6 +111,8 @@ def _piece(run: Run, *, space: bool, code: bool) -> Piece:
         return Piece("badge", text, space, role=run.role)
     if isinstance(run, Data):
         return _data(run, space=space, code=code)
+    if isinstance(run, Break):
+        return Piece("break", run_text(run))
     if type(run) is int:
         return Piece("ours", number(run), space)
     text = run_text(run)
@@ -123,7 +127,7 @@ def _data(data: Data, *, space: bool, code: bool) -> Piece:
     if text.endswith("…") or len(text) > TITLE_LENGTH:  # it may have been cut
         whole = run_text(bare, TITLE_LENGTH)
     kind = "data"
-    if data.tone in ("strong", "dim"):
+    if data.tone in ("strong", "dim", "name"):
         kind = data.tone
     elif (
         data.tone == "plain"
@@ -135,7 +139,7 @@ def _data(data: Data, *, space: bool, code: bool) -> Piece:
         kind = "prose"
     unit = "" if data.unit is None else run_text(data.unit)
     title = whole if whole != text else ""
-    return Piece(kind, text, space, title, unit, auto=not text.isascii())
+    return Piece(kind, text, space, title, unit, data.sign or "", not text.isascii())
 
 
 def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
@@ -173,6 +177,7 @@ class Box:
     head: bool = False
     tight: bool = False
     weight: int = 400
+    open: bool = False
 
 
 @dataclass(slots=True)
@@ -218,15 +223,13 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
         for place in range(len(rows))
     ]
     cut = len(rows) if table.whole or len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
-    shown = [Rows(_bodies(table, lines, groups, 0, cut))]
-    if cut < len(rows):
-        shown.append(
-            Rows(
-                _bodies(table, lines, groups, cut, len(rows)),
-                f"Rows {cut + 1} to {len(rows)}",
-                _outcomes(rows[cut:]),
-            )
-        )
+    focus = OPEN_ROWS // 2 if table.focus is None else table.focus
+    first = min(max(focus - OPEN_ROWS // 2, 0), len(rows) - cut)
+    shown = [Rows(_bodies(table, lines, groups, first, first + cut))]
+    for start, end in ((0, first), (first + cut, len(rows))):
+        if start < end:
+            folded = _bodies(table, lines, groups, start, end)
+            shown.append(Rows(folded, f"Rows {start + 1} to {end}", _outcomes(table, start, end)))
     return {
         "heads": heads,
         "widths": _widths(table, rows) if cut < len(rows) else [],
@@ -262,6 +265,8 @@ def _is_badge(cell: Cell) -> bool:
 
 def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
     """Find the column whose cells name the rows: the first of words that are no outcomes."""
+    if named := [n for n, column in enumerate(table.columns) if column.names]:
+        return named[0]
     for n, column in enumerate(table.columns):
         held = [row[n] for row in rows if n < len(row)]
         if column.align == "left" and not any(map(_is_badge, held)):
@@ -321,6 +326,7 @@ def _row(
             head=n == names,
             tight=column.equation or _is_tight(cell),
             weight=600 if strong or not table.strong_rows else 400,
+            open=column.names,
         )
         for n, (cell, column) in enumerate(zip(made, table.columns, strict=True))
     ]
@@ -368,12 +374,13 @@ def _heading(group: Group, *, again: bool = False) -> Line:
     return Line(group=made, note=said, note_made=pieces(group.note))
 
 
-def _outcomes(rows: Sequence[tuple[Cell, ...]]) -> str:
+def _outcomes(table: Table, start: int, end: int) -> str:
     """Count the outcomes in rows that are folded away: ``11 declined, 29 protected``."""
+    at = int(bool(table.columns) and table.columns[0].head == "")
     counts = Counter(
         run_text(Badge(word=run.word))
-        for row in rows
-        for run in runs_of(row[0] if row else "")
+        for row in table.rows[start:end]
+        for run in runs_of(row[at] if len(row) > at else "")
         if isinstance(run, Badge)
     )
     return ", ".join(f"{number(n)} {word}" for word, n in counts.items())
@@ -549,12 +556,14 @@ def bar(card: Card) -> list[tuple[str, float]]:
 
 def eyebrow(card: Card) -> list[list[Piece]]:
     """Say what the card is, what it is called and under which rules, each as its own pieces."""
-    kind = words(card.kind)
+    kind = words(card.full_kind or card.kind)
     if not cells.is_blank(card.heading) and words(card.state):
         # The heading says it all; here its first word tells at a glance what became of it.
         kind = f"{kind}, {re.split('[ :,]', words(card.state))[0]}"
     made = [pieces(kind)]
     named = {run_text(run) for run in runs_of(card.heading) if isinstance(run, Data)}
+    for fact in card.eyebrow[:1]:  # a name with what belongs to it, such as its version
+        named.update(run_text(run) for run in runs_of(fact)[:1] if isinstance(run, Data))
     if words(card.name) and words(card.name) not in named:
         made.append([Piece("data", words(card.name))])
     made += [pieces(fact) for fact in card.eyebrow or card.qualifiers]

@@ -26,6 +26,7 @@ _NOTABLE: Final[dict[State, str]] = {
     "failed": "failed",
     "paused": "waiting",
     "stopped": "stopped",
+    "current": "in progress",
 }
 _LEFT: Final = ("not_taken", "not_reached")
 

@@ -141,6 +141,7 @@ class _Body:
             self._put(prose_lines(part, COLUMNS - INDENT), INDENT)
 
     def _table(self, table: Table, inner: int) -> None:
+        table = table.plain or table
         rows = table.rows if table.whole else table.rows[: settings.max_text_rows]
         lines, columns_left_out = table_lines(table, len(rows), COLUMNS - INDENT)
         caps = [words(table.note)] if inner else []

@@ -67,11 +67,14 @@ SIGNS: Final = {
     "skipped": Sign("⤼", 13),
     "refused": Sign("⊘", 12),
     "current": Sign("▶", 10),
+    "active": Sign("◐", 12),
+    "noted": Sign("▲", 10),
 }
 #: Outlines of what was not judged: a line says the same everywhere, solid what is known, dashed
 #: what is open, dotted what was passed by.
 OUTLINES: Final = {
     "failed": "solid",
+    "active": "solid",
     "absent": "solid",
     "unchanged": "solid",
     "plain": "solid",
@@ -120,6 +123,7 @@ _STYLES: Final = {
     "dim": f"font-size:12px;opacity:{DIM}",
     "faint": f"opacity:{DIM}",
     "data": "font-size:12px",
+    "name": "font-size:12px;font-weight:600",
     "foot": f"margin:12px 0 0;font-size:12px;line-height:18px;opacity:{DIM}",
     "wide": "overflow-x:auto;margin:0 -10px",
     "table": "border-collapse:collapse;width:100%;margin:0;table-layout:auto;font-size:13px;"
@@ -135,6 +139,7 @@ _STYLES: Final = {
     "cell_right_tight": f"text-align:right;white-space:nowrap;{_CELL}",
     "cell_tight": f"text-align:left;white-space:nowrap;{_CELL}",
     "row_head": f"text-align:left;font-weight:400;white-space:nowrap;{_CELL}",
+    "row_head_open": f"text-align:left;font-weight:400;{_CELL}",
     "row_head_in": "text-align:left;font-weight:400;white-space:nowrap;vertical-align:top;"
     "padding:6px 10px 6px 24px;line-height:20px",
     "cell_in": "text-align:left;vertical-align:top;padding:6px 10px 6px 24px;line-height:20px",
@@ -206,10 +211,17 @@ def tile_style(role: str) -> str:
 
 def mark_style(role: str) -> str:
     """Give the inline style of a bare glyph before a word."""
+    if role == "current":  # before a number
+        return f"{close_style(role)};margin-right:3px"
     return (
         "display:inline-block;width:14px;margin-right:5px;line-height:16px;"
         f"font-size:{SIGNS[role].size}px"
     )
+
+
+def close_style(role: str) -> str:
+    """Give the inline style of a glyph close before a name."""
+    return f"display:inline-block;width:12px;line-height:16px;font-size:{SIGNS[role].size}px"
 
 
 #: A word in an outline.

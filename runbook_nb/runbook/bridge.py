@@ -21,7 +21,7 @@ from runbook_nb.coverage import (
 )
 from runbook_nb.errors import DefinitionError, LimitReached, Paused, RunCancelled, describe_error
 from runbook_nb.record.kept import KeptRecords
-from runbook_nb.record.procedure import Procedure, is_procedure
+from runbook_nb.record.procedure import Procedure, is_procedure, procedure_of
 from runbook_nb.record.run import Run
 from runbook_nb.record.slots import error_words
 from runbook_nb.rules.versions import judged_otherwise, next_version
@@ -139,7 +139,7 @@ async def resume_call(
 
 
 def _procedure(declaration: Declaration, recorded: RecordedDispatch) -> Procedure:
-    procedure = declaration.procedure(recorded.tools)
+    procedure = procedure_of(declaration.procedure(recorded.tools))
     if not is_procedure(procedure):
         raise DefinitionError(
             f"runbook_as_tool({declaration.name}): the procedure's factory gave "

@@ -20,7 +20,7 @@ from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.kept import DEFAULT_KEPT, KeptRecords
-from runbook_nb.record.procedure import Procedure, is_procedure
+from runbook_nb.record.procedure import Procedure, is_procedure, procedure_of
 from runbook_nb.record.projection import DEFAULT_WALK_CAP
 from runbook_nb.record.redact import Redact, as_redact, joined_policies
 from runbook_nb.rules import RuleSet
@@ -233,6 +233,12 @@ def runbook_as_tool(
         kept=kept,
     )
     probe = _probe(declaration, where)
+    # A procedure may say itself what kind of answer it gives, and how its rows are read.
+    if result_kind is None:
+        result_kind = getattr(probe, "result_kind", None)
+    if projected is None:
+        projected = as_verdicts(getattr(probe, "verdicts", None), where)
+    declaration = replace(declaration, result_kind=result_kind, verdicts=projected)
 
     @asks_for_loop
     async def answer(args: Mapping[str, Any], ctx: ToolContext) -> Any:
@@ -438,7 +444,7 @@ def as_recorders(given: Any, where: str) -> tuple[Any, ...]:
 
 def _probe(declaration: Declaration, where: str) -> Procedure:
     try:
-        made: Any = declaration.procedure(probe_dispatch(declaration.name))
+        made: Any = procedure_of(declaration.procedure(probe_dispatch(declaration.name)))
     except Exception as error:
         raise DefinitionError(
             f"{where}: the procedure's factory failed when it was tried (the definition probe): "

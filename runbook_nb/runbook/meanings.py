@@ -45,6 +45,10 @@ def resolve_decider(structure: Structure, decider: str) -> tuple[frozenset[str],
     """
     spellings = {decider}
     declared: dict[str, str] = {}
+    if any(node.kind == "step" for node in structure.nodes):
+        from runbook_nb.record.steps import STEP_DECIDER, STEP_VERDICTS
+
+        declared.update(STEP_VERDICTS if decider == STEP_DECIDER else {})
     for node in structure.find(decider, "decider"):
         spellings |= {node.id, node.name}
         for branch in structure.branches_of(node.key):

@@ -26,11 +26,25 @@ from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
 from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
+from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 from runbook_nb.playbooks.eventlog import COLUMNS, EventLog
-from runbook_nb.playbooks.events import Begun
+from runbook_nb.playbooks.events import (
+    Admitted,
+    Approved,
+    Begun,
+    Closed,
+    Refused,
+    Settled,
+    Stuck,
+    ViolationNoted,
+    replay,
+)
 from runbook_nb.playbooks.hook import PlaybookEnforcerHook
 from runbook_nb.playbooks.lint import PlaybookLint
-from runbook_nb.playbooks.model import Playbook, PlaybookStep
+from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan, PlaybookStep
+from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.playbooks.report import PlaybookReport
+from runbook_nb.playbooks.run import PlaybookRun, run_of
 from runbook_nb.record.claims import Claim
 from runbook_nb.record.commits import WholeLog
 from runbook_nb.record.kept import KeptRecords
@@ -298,6 +312,40 @@ def playbook(word: str) -> Any:
     return Playbook(id=word, name=word, steps=[*steps, odd])
 
 
+def plan_events(word: str) -> list[Any]:
+    """Give the events of a plan in which everything was said that can be."""
+    book, at = playbook(word), datetime(2026, 11, 29, tzinfo=UTC)
+    first, second, odd = (step.id for step in book.steps)
+    told: list[tuple[type, dict[str, Any]]] = [
+        (Begun, {"playbook": book, "digest": "", "policy": {"profile": "compat"}, "skills": {}}),
+        (Admitted, {"call_id": "c1", "tool": word, "step_id": first, "arguments": {word: word}}),
+        (Settled, {"call_id": "c1", "step_id": first, "outcome": "error", "error": word}),
+        (Admitted, {"call_id": "c2", "tool": word, "step_id": first, "arguments": word}),
+        (Settled, {"call_id": "c2", "step_id": first, "matched": (word,)}),
+        (ViolationNoted, {"violation": "odd", "message": word, "step_id": first, "tool": word}),
+        (Closed, {"step_id": first, "index": 0, "by": "person", "who": word, "note": word}),
+        (Approved, {"step_id": second, "who": word, "note": word}),
+        (Refused, {"call_id": "c3", "tool": word, "step_id": second, "violation": "odd"}),
+        (Refused, {"call_id": "c4", "tool": f"{word} 4", "step_id": second, "violation": "odd"}),
+        (Closed, {"step_id": second, "index": 1, "by": "cap"}),
+        (Admitted, {"call_id": "c5", "tool": word, "step_id": odd}),
+        (Stuck, {"step_id": odd, "reason": word}),
+    ]
+    events = []
+    for number, (kind, fields) in enumerate(told, 1):
+        if kind is Closed:
+            fields["pointer"] = fields["index"] + 1
+        events.append(kind(seq=number, at=at, **fields))
+    return events
+
+
+def enforced(word: str) -> Any:
+    enforcer = PlaybookEnforcer.from_playbook(playbook(word), policy="compat")
+    enforcer.settle(enforcer.admit(word, {word: word}), "error", error=word)
+    enforcer.admit(f"{word} 7")
+    return enforcer
+
+
 def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
     """Make a widget without a channel to a front end: the static views are what is looked at."""
 
@@ -342,6 +390,15 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     PutResult: lambda word: shelf(word).filed,
     PlaybookEnforcerHook: playbook_hook,
     PlaybookLint: lambda word: playbook(word).lint([word], skills={}),
+    EnforcementPolicy: lambda word: EnforcementPolicy("safe", always_allowed=[word]),
+    EnforcementViolation: lambda word: EnforcementViolation(
+        violation_type="unexpected_tool", step_id=word, tool_name=word, message=word, blocked=True
+    ),
+    Playbook: playbook,
+    PlaybookPlan: lambda word: replay(plan_events(word)).plan,
+    PlaybookRun: lambda word: run_of(plan_events(word)),
+    PlaybookReport: lambda word: run_of(plan_events(word)).report,
+    PlaybookEnforcer: enforced,
     Record: lambda word: shelf(word).record,
     Rejudged: again,
     Selection: lambda word: rb.select({"days": 30, "known": True, "policy": word}, rules(word)),

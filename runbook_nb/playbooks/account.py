@@ -1,0 +1,208 @@
+"""What a run under a playbook amounts to as an answer: a row per step, and what was not covered.
+
+It is written into the state of the run, under the names a runbook's answer is read from, so that
+an answer made of it is filed, compared and verified as any other is. Nothing is claimed here that
+`told` does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from runbook_nb._text import counted, listed
+from runbook_nb.playbooks.told import Seen, Told
+from runbook_nb.record.steps import refusal_reason, verdict_of
+
+#: Under which names an answer is read from the state of a run.
+ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
+
+
+def account_of(told: Told) -> dict[str, Any]:
+    """Give the rows, the report and the coverage of a run.
+
+    Parameters
+    ----------
+    told : Told
+        The run.
+
+    Examples
+    --------
+    >>> from runbook_nb.playbooks.model import Playbook, PlaybookStep
+    >>> step = PlaybookStep(id="look", description="Look.", expected_tools=["scan"])
+    >>> account = account_of(Told.of_playbook(Playbook(id="ir", name="IR", steps=[step])))
+    >>> account["verdicts"][0]["verdict"], account["coverage"]["not_checked"][0]["what"]
+    ('not reached', "step 'look': nobody came to it")
+    """
+    return {
+        "verdicts": [_row(one) for one in told.steps],
+        "report": _report(told),
+        "coverage": {
+            "checked": [_item(*item) for item in _checked(told)],
+            "not_checked": [_item(*item) for item in _not_checked(told)],
+            "cannot_cover": [
+                _item(
+                    "whether the answers of the calls are right",
+                    "a playbook says which calls were made, in which order and with what evidence",
+                )
+            ]
+            if told.steps
+            else [],
+        },
+    }
+
+
+def _item(what: str, why: str | None = None) -> dict[str, str]:
+    return {"what": what} if why is None else {"what": what, "why": why}
+
+
+def _row(one: Seen) -> dict[str, Any]:
+    facts = one.facts
+    met, wanted = one.probes
+    counts = one.to_dict()
+    return {
+        "verdict": verdict_of(facts, one.short),
+        "step": one.node.name,
+        "required": one.required,
+        "calls": facts.calls,
+        "failed": counts["failed"],
+        "refused": facts.refused.total(),
+        "probes": f"{met}/{wanted}" if wanted else None,
+    }
+
+
+def _report(told: Told) -> dict[str, Any]:
+    report: dict[str, Any] = {
+        "playbook": f"{told.name} {told.version}".strip(),
+        "policy": told.policy,
+        "outcome": told.verdict,
+        "required_steps_not_done": len(told.undone),
+        "deviations": told.deviations,
+        "calls": told.calls,
+        "calls_refused": told.refused,
+    }
+    return report
+
+
+def _checked(told: Told) -> Iterator[tuple[str, str | None]]:
+    for one in told.steps:
+        if one.facts.status == "completed" and not one.short:
+            met, wanted = one.probes
+            probes = f", {met} of {counted(wanted, 'probe')} matched" if wanted else ""
+            yield f"step '{one.node.name}'", f"{_closed(one)}; {_calls(one)}{probes}"
+
+
+def _closed(one: Seen) -> str:
+    by, who = one.facts.ended.get("by"), one.facts.ended.get("who")
+    if who:
+        return f"closed by {who}"
+    return {"calls": "closed by its calls", "cap": "closed by its cap"}.get(
+        str(by), f"closed by the {by}"
+    )
+
+
+def _calls(one: Seen) -> str:
+    counts = one.to_dict()
+    failed = f", {counts['failed']} failed" if counts["failed"] else ""
+    return f"{counts['ok']} of {counted(one.facts.calls, 'call')} succeeded{failed}"
+
+
+def _not_checked(told: Told) -> Iterator[tuple[str, str | None]]:
+    for one in told.steps:
+        yield from _open(one)
+    for one in told.steps:
+        yield from _evidence(one)
+    for one in told.steps:
+        yield from _calls_lost(one.facts, f"in step '{one.node.name}'")
+    yield from _calls_lost(told.after, "after the last step")
+
+
+def _open(one: Seen) -> Iterator[tuple[str, str | None]]:
+    """Say of a step that is not done what became of it."""
+    facts, name = one.facts, one.node.name
+    kind = "step" if one.required else "optional step"
+    left = [tool for tool in one.node.detail.get("tools", ()) if not facts.of_tool(tool)[0]]
+    lacks = f"no call of {listed(map(str, left))} succeeded" if left else None
+    if facts.status == "completed":
+        if one.short:
+            yield f"{kind} '{name}': it was closed without all that it asks for", lacks
+        return
+    note = facts.ended.get("note")
+    said = {
+        "pending": ("nobody came to it", lacks),
+        "in progress": ("it was begun and is not closed", lacks),
+        "stuck": ("it is stuck", facts.why or lacks),
+        "failed": ("it failed", note or lacks),
+        "skipped": ("it was passed by", note),
+    }[facts.status]
+    yield f"{kind} '{name}': {said[0]}", said[1]
+
+
+def _evidence(one: Seen) -> Iterator[tuple[str, str | None]]:
+    if one.reached and one.facts.status != "skipped":
+        for name in one.unmatched:
+            yield (
+                f"evidence '{name}' of step '{one.node.name}'",
+                "no call that counts as evidence has it",
+            )
+
+
+def _calls_lost(facts: Any, where: str) -> Iterator[tuple[str, str | None]]:
+    """Say of what calls nothing was learnt: refused ones, failed ones, those left open."""
+    refused: dict[str, list[str]] = {}
+    times: dict[str, int] = {}
+    for (tool, kind, limit), number in facts.refused.items():
+        refused.setdefault(tool, []).append(refusal_reason(kind, limit))
+        times[tool] = times.get(tool, 0) + number
+    for tool, reasons in refused.items():
+        many = counted(times[tool], "call")
+        yield (
+            f"what '{tool}' would have done {where}: {many} refused",
+            "; ".join(dict.fromkeys(reasons)),
+        )
+    for tool in dict.fromkeys(tool for tool, _ in facts.tools):
+        ok, failed, still = facts.of_tool(tool)
+        if failed and not ok:
+            yield (
+                f"what '{tool}' would have answered {where}: {counted(failed, 'call')} failed",
+                "no call of it succeeded there",
+            )
+        if still:
+            yield (
+                f"what came of '{tool}' {where}: {counted(still, 'call')} not settled",
+                "nobody has said how it ended",
+            )
+
+
+def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
+    """Lay what the driver of a run gave over the account of it.
+
+    Parameters
+    ----------
+    account : mapping
+        What `account_of` gave.
+    given : object
+        A mapping with ``report`` and ``coverage`` adds to those, and may have rows of its own
+        under ``verdicts``; anything else that is not None stands in the report as ``answer``.
+
+    Examples
+    --------
+    >>> joined_account({"report": {"calls": 2}}, "all quiet")["report"]
+    {'calls': 2, 'answer': 'all quiet'}
+    """
+    made = dict(account)
+    if given is None:
+        return made
+    if not isinstance(given, Mapping) or not set(given) <= set(ANSWER_KEYS):
+        return {**made, "report": {**made.get("report", {}), "answer": given}}
+    if "verdicts" in given:
+        made["verdicts"] = given["verdicts"]
+    if isinstance(given.get("report"), Mapping):
+        made["report"] = {**made.get("report", {}), **given["report"]}
+    covered, more = dict(made.get("coverage", {})), given.get("coverage")
+    if isinstance(more, Mapping):
+        for name in ("checked", "not_checked", "cannot_cover"):
+            if isinstance(more.get(name), list | tuple):
+                covered[name] = [*more[name], *covered.get(name, ())]
+        made["coverage"] = covered
+    return made

@@ -1,0 +1,171 @@
+"""How the rules of a plan and what went against them look.
+
+Views only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from runbook_nb._text import counted
+from runbook_nb._view import (
+    Badge,
+    Card,
+    Cell,
+    Column,
+    Data,
+    Fact,
+    Facts,
+    Prose,
+    Role,
+    Run,
+    Section,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from runbook_nb.playbooks.model import EnforcementViolation
+    from runbook_nb.playbooks.policy import EnforcementPolicy
+    from runbook_nb.playbooks.report import PlaybookReport
+
+
+def policy_card(policy: EnforcementPolicy) -> Card:
+    """Show a policy: its profile, every rule, and which of them are otherwise."""
+    changed = policy.overrides
+    rules = {name: value for name, value in policy.to_dict().items() if name != "profile"}
+    names = [*changed, *(name for name in rules if name not in changed)]
+    usual = type(policy)(policy.profile)
+    table = Table(
+        columns=(
+            Column(head="rule", names=True),
+            Column(head="is"),
+            Column(head="instead of", in_text="labelled"),
+        ),
+        rows=tuple(
+            (
+                Data(value=name, tone="code"),
+                _worded(rules[name]),
+                _worded(getattr(usual, name)) if name in changed else "",
+            )
+            for name in names
+        ),
+        total=len(names),
+        strong_rows=tuple(range(len(changed))),
+        rest="policy.to_dict()",
+    )
+    changes = counted(len(changed), "rule") + " changed" if changed else "as the profile has it"
+    return Card(
+        kind="Policy",
+        full_kind="Enforcement policy",
+        name=policy.profile,
+        headline=changes,
+        sections=(Section(label="Rules", parts=(table,)),),
+    )
+
+
+#: How a verdict is told, everywhere.
+VERDICTS: Final = {
+    "pass": "Completed",
+    "pass_with_deviations": "Completed, with deviations",
+    "incomplete": "Incomplete",
+}
+_STATUSES: Final[Mapping[str, Role]] = {
+    "completed": "completed",
+    "failed": "failed",
+    "skipped": "skipped",
+    "in_progress": "active",
+    "pending": "pending",
+}
+
+
+def report_card(report: PlaybookReport) -> Card:
+    """Show what a run came to: the verdict, what is left, what went against the playbook."""
+    counts = Counter(status for _, status in report.steps)
+    chips = [
+        Badge(word=status.replace("_", " "), role=role, count=counts[status])
+        for status, role in _STATUSES.items()
+        if counts[status]
+    ]
+    went = Counter(report.deviations)
+    refused = Counter(call.tool for call in report.refused)
+    facts = [
+        *(Fact(term=("step", Data(value=one)), detail="not done") for one in report.unresolved),
+        *([Fact(term="stuck", detail=Data(value=report.stuck))] if report.stuck else []),
+        *(
+            Fact(term=("evidence of", Data(value=step)), detail=("not met:", *_names(names)))
+            for step, names in report.unmatched.items()
+        ),
+        *(
+            Fact(term=("call of", Data(value=tool)), detail=f"refused {counted(times, 'time')}")
+            for tool, times in refused.items()
+        ),
+        *(
+            Fact(term=kind.replace("_", " "), detail=counted(times, "time"))
+            for kind, times in went.items()
+        ),
+        *(Fact(term="not settled", detail=Data(value=call)) for call in report.running),
+    ]
+    words = VERDICTS.get(report.verdict, report.verdict)
+    share = f"{report.score:.0%} of the evidence asked for"
+    told = (
+        f"{len(report.unresolved)} required steps not done",
+        f"deviations {len(report.deviations)}",
+        share,
+    )
+    parts = Facts(label="", items=tuple(facts), total=len(facts), empty="nothing is left open")
+    return Card(
+        kind="Report",
+        full_kind="Playbook report",
+        name=report.playbook or "",
+        qualifiers=(report.policy,),
+        eyebrow=(("policy", Data(value=report.policy, tone="code")),),
+        headline=words.lower(),
+        heading=(words, *chips),
+        sections=(
+            Section(label="", parts=(Prose(text=" · ".join(told), tone="dim"),), in_text=False),
+            Section(label="What is open", parts=(parts,)),
+        ),
+        closing=told,
+        foot="",
+    )
+
+
+def _names(names: Iterable[str]) -> Iterator[Run]:
+    for place, name in enumerate(names):
+        if place:
+            yield ","
+        yield Data(value=name)
+
+
+def _worded(value: Any) -> Cell:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return Data(value=", ".join(map(str, value))) if value else "none"
+    return Data(value=value, tone="code")
+
+
+def violation_card(violation: EnforcementViolation) -> Card:
+    """Show what was not as the playbook has it."""
+    facts = [
+        Fact(term=term, detail=Data(value=value))
+        for term, value in (
+            ("step", violation.step_id),
+            ("tool", violation.tool_name),
+            ("said", violation.message),
+        )
+        if value
+    ]
+    word = "call refused" if violation.blocked else "noted"
+    badge = Badge(word=word, role="refused" if violation.blocked else "noted")
+    return Card(
+        kind="Violation",
+        name=violation.violation_type,
+        headline=word,
+        heading=(badge,),
+        sections=(
+            Section(label="", parts=(Facts(label="", items=tuple(facts), total=len(facts)),)),
+        ),
+    )
