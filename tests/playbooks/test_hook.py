@@ -348,6 +348,22 @@ def test_events_without_ids_are_matched_by_their_tool_in_order():
     assert told == {events[0].call_id: "error", events[1].call_id: "ok"}
 
 
+def test_an_id_that_comes_again_is_another_call():
+    held = hook()
+    for error in ("down", None):
+        event = ToolEvent(tool_name="search", run_id="r1", call_id="c1", error=error)
+        held.before(event)
+        assert event.call_id == "c1"
+        held.after(event)
+    assert [one.outcome for one in held.enforcer.calls] == ["error", "ok"]
+    first, second = [one.call_id for one in held.enforcer.calls]
+    assert first == "c1" != second
+    with held.calling("enrich", call_id="c1", run_id="r1") as ticket:
+        inner = held.admit("pay")
+    known = {one.call_id: one.parent for one in held.enforcer.calls}
+    assert known[inner.call_id] == ticket.call_id not in ("c1", second)
+
+
 def test_an_error_does_not_close_a_step():
     held = hook()
     event = ToolEvent(tool_name="search", run_id="r1")
@@ -395,8 +411,11 @@ def test_after_alone_is_an_error_that_teaches():
 
 def test_after_a_refused_call_told_by_another_object_is_nothing():
     held = hook()
-    held.before(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1"))
-    assert held.after(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1")) is None
+    held.before(ToolEvent(tool_name="search", run_id="r1", call_id="c1"))
+    held.after(ToolEvent(tool_name="search", run_id="r1", call_id="c1", error="down"))
+    for _ in range(2):
+        held.before(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1"))
+        assert held.after(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1")) is None
 
 
 def test_after_a_run_whose_plan_was_dropped_meanwhile_is_nothing():
@@ -684,3 +703,51 @@ def test_threads_in_one_run_count_every_call():
     assert plan.step_executions["look"].tool_call_count == 800
     seqs = [event.seq for event in held.enforcer_for("r1").events]
     assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_a_hook_adds_little_to_what_its_enforcer_does(calls_of):
+    enforcer, held = PlaybookEnforcer.from_playbook(BOOK), hook()
+    done(held, "pay", "r1")
+    alone = calls_of(lambda: enforcer.admit("pay", call_id="a"))
+    through = calls_of(lambda: held.admit("pay", call_id="b", run_id="r1"))
+    assert through - alone < 40
+
+
+# -- what it shows -----------------------------------------------------------------------------
+
+
+def test_it_shows_each_run_and_where_it_stands():
+    def select(run):
+        return {"free": None, "bad": 17}.get(run.run_id, BOOK)
+
+    held = PlaybookEnforcerHook(select=select, max_runs=4)
+    assert str(held).splitlines()[0].endswith("no run was heard of yet")
+    for run in ("live", "free", "bad", "done"):
+        done(held, "search", run)
+    for tool in ("pay", "enrich", "isolate"):
+        done(held, tool, "done")
+    lines = [" ".join(line.split()) for line in str(held).splitlines()]
+    assert lines == [
+        "PlaybookEnforcerHook chosen for each run · policy safe · a plan for each run · 4 runs",
+        "done complete steps done 3 of 3 calls 4 refused 1",
+        "bad selector_failed steps done — calls — refused —",
+        "free not held to a playbook steps done — calls — refused —",
+        "live at enrich steps done 1 of 3 calls 1 refused 0",
+        "at most 4 plans kept",
+    ]
+
+
+def test_one_that_only_records_says_so():
+    assert "records only" in str(hook(block_violations=False))
+
+
+def test_a_ticket_says_what_became_of_it():
+    held = hook()
+    one, other = held.admit("search", call_id="c1"), held.admit("pay", call_id="c2")
+    assert (repr(one), repr(other)) == (
+        "<Ticket 'c1': search admitted>",
+        "<Ticket 'c2': pay refused>",
+    )
+    one.settle()
+    assert repr(one) == "<Ticket 'c1': search settled>"
+    assert (one.enforcer, other.enforcer) == (held.enforcer, held.enforcer)
