@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runbook_nb.errors import (
     PlaybookDefinitionError,
@@ -687,6 +689,37 @@ def test_a_thousand_runs_in_threads_keep_apart():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(runs, range(8)))
     check_apart(held)
+
+
+moves = st.tuples(
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["search", "enrich", "isolate", "pay"]),
+    st.sampled_from(["ok", "error", "cached", "retried", "cancelled"]),
+)
+
+
+@pytest.mark.parametrize("profile", ["safe", "compat"])
+@given(moves=st.lists(moves, max_size=25))
+def test_runs_side_by_side_come_to_what_each_comes_to_alone(profile, moves):
+    def left(enforcer):
+        plan = enforcer.plan.model_dump(exclude={"started_at"})
+        for record in plan["step_executions"].values():
+            del record["started_at"], record["completed_at"]
+        told = [(one.tool, one.outcome, one.step_id, one.violation) for one in enforcer.calls]
+        return plan, told, [one.violation_type for one in enforcer.violations]
+
+    def play(held, chosen):
+        for run, tool, outcome in chosen:
+            event = ToolEvent(tool_name=tool, run_id=run, outcome=outcome)
+            held.before(event)
+            held.after(event)
+
+    together = hook(policy=profile)
+    play(together, moves)
+    for run in together.keys:
+        alone = hook(policy=profile)
+        play(alone, [move for move in moves if move[0] == run])
+        assert left(together.enforcer_for(run)) == left(alone.enforcer)
 
 
 def test_threads_in_one_run_count_every_call():
