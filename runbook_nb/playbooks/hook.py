@@ -442,15 +442,16 @@ class PlaybookEnforcerHook(Listening, Renderable):
         seat = self._seat(run_id, thread_id, metadata, agent_name)
         held = seat.held
         call_id = call_id or new_call_id()
-        made = Frame(hook=self, seat=seat, call_id=call_id)
+        if held is not None and not isinstance(held, Closed):
+            parent = parent or self._parent_in(seat)
+            return self._ticket(
+                seat, held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
+            )
+        frame = Frame(hook=self, seat=seat, call_id=call_id)
         if held is None:
-            return Ticket(tool, call_id, made)
-        if isinstance(held, Closed):
-            refusal = refusal_of_closed(held, tool, call_id, seat.key)
-            return Ticket(tool, call_id, made, refusal=refusal, cause=held.error)
-        parent = parent or self._parent_in(seat)
-        admission = held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
-        return Ticket(tool, call_id, made, admission=admission)
+            return Ticket(tool, call_id, frame)
+        refusal = refusal_of_closed(held, tool, call_id, seat.key)
+        return Ticket(tool, call_id, frame, refusal=refusal, cause=held.error)
 
     def _seat(
         self,

@@ -80,10 +80,8 @@ class PlaybookMiddleware:
         if frame is None or frame.hook is not self.hook:
             session = call.session
             told = {"tenant": session.tenant, "principal": session.principal}
-            where = {"thread_id": session.conversation, "metadata": told}
-        ticket = self.hook.admit(
-            call.tool.name, dict(call.args), call_id=call.call_id, parent=call.parent, **where
-        )
+            where = {"thread_id": session.conversation, "metadata": told, "parent": call.parent}
+        ticket = self.hook.admit(call.tool.name, dict(call.args), call_id=call.call_id, **where)
         self._running[call.call_id] = ticket.frame
         try:
             with ticket.running():
