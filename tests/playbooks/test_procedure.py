@@ -6,6 +6,7 @@ import pytest
 from hand_events import NIST, book, probes, step
 
 import runbook_nb as rb
+from runbook_nb._view import STEP_ROLES
 from runbook_nb.errors import LimitReached, PlaybookDefinitionError, ToolRefused
 from runbook_nb.playbooks import PlaybookEnforcer
 from runbook_nb.playbooks.account import account_of, joined_account
@@ -228,6 +229,20 @@ def test_a_declaration_may_say_itself_what_it_answers():
 def test_what_drives_has_to_be_a_function():
     with pytest.raises(PlaybookDefinitionError, match="drive is str"):
         PlaybookProcedure(NIST, "go")  # type: ignore[arg-type]
+
+
+def test_the_card_shows_steps_as_a_plan_does(envelope):
+    card = envelope.view()
+    assert [(badge.word, badge.role) for badge in card.badges] == [
+        ("completed", "completed"),
+        ("closed short", "stuck"),
+        ("skipped", "skipped"),
+        ("not finished", "active"),
+        ("not reached", "not_reached"),
+    ]
+    assert tuple(STEP_ROLES) == tuple(STEP_VERDICTS)
+    table = next(one.parts[0] for one in card.sections if one.label == "Verdicts")
+    assert "decided by" not in [column.head for column in table.columns]
 
 
 def test_the_account_of_a_plan_that_went_well_leaves_nothing_open():
