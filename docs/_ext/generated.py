@@ -28,7 +28,11 @@ GROUPS = {
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
     "artifacts": ("Artifacts", "Filing payloads under tickets: [](../howto/keep-artifacts.md)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
-    "playbooks": ("Playbooks", "Orders of steps, held over whoever calls tools."),
+    "playbooks": (
+        "Playbooks",
+        "Orders of steps, held over whoever calls tools: [](../playbook-files.md), "
+        "[](../playbook-formats.md).",
+    ),
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "

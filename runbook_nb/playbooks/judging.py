@@ -263,13 +263,16 @@ def is_done(terms: Terms, state: PlanState, name: str) -> bool:
 def _judged_anywhere(
     terms: Terms, state: PlanState, current: StepTerms, tool: str, arguments: Any
 ) -> Judgement:
-    """Judge a call where steps interleave: it goes to the first open step that lists its tool."""
-    listing = [one for one in terms.steps if one.index not in state.closed and tool in one.tools]
-    found = [_judged_at(terms, state, one, tool, arguments) for one in listing]
-    fitting = next((one for one in found if one.allowed and one.violation is None), None)
-    if fitting is not None:
-        return fitting
-    return found[0] if found else _judged_at(terms, state, current, tool, arguments)
+    """Judge a call where steps interleave: it goes to the first open step that lists its tool.
+
+    Of a tool that none lists, the step at the pointer is asked first, then those that list nothing.
+    """
+    still = [one for one in terms.steps if one.index not in state.closed]
+    listing = [one for one in still if tool in one.tools]
+    asked = listing or [current, *(one for one in still if not one.tools)]
+    found = [_judged_at(terms, state, one, tool, arguments) for one in asked]
+    fitting = (one for one in found if one.allowed and one.violation is None)
+    return next(fitting, found[0])
 
 
 def _judged_past(

@@ -174,13 +174,14 @@ class Listening(ABC):
 
     def _told(self, event: Any, ticket: Ticket) -> None:
         tell(event, "judged_by", self)
-        if getattr(event, "call_id", None) is None:
+        given = getattr(event, "call_id", None)
+        if given is None:
             tell(event, "call_id", ticket.call_id)
         if ticket.refusal is not None:
             tell(event, "refusal", ticket.refusal)
             event.cancel = ticket.refusal.text
         else:
-            ticket.open_in(ticket.frame.seat.waiting)
+            ticket.open_in(ticket.frame.seat.waiting, given or ticket.call_id)
 
     def after(self, event: Any) -> Settlement | None:
         """Settle the call an event tells of; of one that was refused, nothing.
@@ -255,4 +256,8 @@ def _named(hook: Any) -> str:
 def _was_refused(held: Any, call_id: str | None) -> bool:
     if held is None or isinstance(held, Closed):
         return held is not None
-    return any(one.call_id == call_id and one.outcome == "refused" for one in held.calls)
+    again = f"{call_id}~"  # what the plan puts after an id that comes again
+    return any(
+        one.outcome == "refused" and (one.call_id == call_id or one.call_id.startswith(again))
+        for one in held.calls
+    )

@@ -88,7 +88,7 @@ class Ticket:
     Attributes
     ----------
     tool, call_id : str
-        The call.
+        The call; where an id comes again, the plan tells both apart by a suffix.
     frame : Frame
         Where it is made.
     admission : Admission or None
@@ -136,7 +136,7 @@ class Ticket:
         self.admission = admission
         if admission is not None and not admission.allowed:
             self._refuse(admission)
-        self._opened_in: dict[str, Ticket] | None = None
+        self._opened_in: tuple[dict[str, Ticket], str] | None = None
 
     def __repr__(self) -> str:
         word = "refused" if self.refusal else "settled" if self.settled else "admitted"
@@ -246,12 +246,13 @@ class Ticket:
 
     def _leave(self) -> None:
         if self._opened_in is not None:
-            self._opened_in.pop(self.call_id, None)
+            waiting, name = self._opened_in
+            waiting.pop(name, None)
 
-    def open_in(self, waiting: dict[str, Ticket]) -> None:
-        """Wait among others to be settled by somebody who knows only the call's id."""
-        self._opened_in = waiting
-        waiting[self.call_id] = self
+    def open_in(self, waiting: dict[str, Ticket], name: str) -> None:
+        """Wait among others to be settled by somebody who knows only the id he gave."""
+        self._opened_in = waiting, name
+        waiting[name] = self
 
 
 def outcome_of(error: BaseException) -> str:

@@ -29,6 +29,21 @@ CUSTOMERS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+#: What an agent calls that would rather be done, in turns; before the last turn somebody approves.
+IMPATIENT: Final[tuple[tuple[tuple[str, dict[str, Any]], ...], ...]] = (
+    (("issue_refund", {"order": "R-1043", "amount": 700.0}),),
+    (("lookup_order", {"order": "R-1043"}), ("lookup_customer", {"customer": "C-9"})),
+    (("issue_refund", {"order": "R-1043", "amount": 700.0}),),
+    (("check_refund_policy", {"order": "R-1043"}),),
+    (("issue_refund", {"order": "R-1043", "amount": 640.0}),),
+    (
+        ("issue_refund", {"order": "R-1043", "amount": 640.0, "note": "Damaged on arrival."}),
+        ("issue_refund", {"order": "R-1043", "amount": 640.0, "note": "Damaged on arrival."}),
+        ("send_message", {"customer": "C-9", "text": "640.00 was paid back to you."}),
+    ),
+)
+
+
 class Exercise:
     """The tools, and what they have done so far.
 

@@ -134,6 +134,21 @@ def test_nothing_is_paid_before_somebody_approved(refund):
     assert report.unresolved == ()
 
 
+def test_an_agent_that_would_rather_be_done_is_held_to_the_order():
+    held = Held("refund-escalation", refund_escalation.Exercise())
+    *before, last = refund_escalation.IMPATIENT
+    told = [[held(tool, **arguments) for tool, arguments in turn] for turn in before]
+    assert told == [["refused"], ["ok", "ok"], ["refused"], ["ok"], ["refused"]]
+    held.enforcer.approve("approve", by="r.osei", note="Damaged on arrival, photographs seen.")
+    assert [held(tool, **arguments) for tool, arguments in last] == ["ok", "refused", "ok"]
+    report = held.enforcer.finish()
+    assert (report.verdict, report.unresolved) == ("pass_with_deviations", ())
+    assert [call.tool for call in report.refused] == ["issue_refund"] * 4
+    assert [one["amount"] for one in held.exercise.refunds] == [640.0], (
+        "paid once, as the policy says"
+    )
+
+
 def test_a_refund_is_checked_before_it_is_decided():
     held = Held("refund-escalation", refund_escalation.Exercise())
     assert held("check_refund_policy", order="R-1043") == "refused"
