@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from runbook_nb._text import counted, listed
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.judging import (
+    calls_used,
     current_of,
     is_cap_full,
     is_done,
@@ -218,7 +219,7 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     current = current_of(terms, state)
     if current is None or any(facts.running.keys() - state.left for facts in state.steps.values()):
         return None
-    if state.block and terms.budget is not None and state.plan.total_tool_calls >= terms.budget:
+    if state.block and terms.budget is not None and calls_used(state) >= terms.budget:
         return f"the run has made the {counted(terms.budget, 'call')} it may make"
     if terms.interleaved:
         still = [one for one in terms.steps if one.index not in state.closed]

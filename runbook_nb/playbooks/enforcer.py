@@ -205,9 +205,9 @@ class PlaybookEnforcer(HeldSteps, Followed):
         """
         with self._asking() as keeper:
             name = batch or f"batch-{keeper.state.seq + 1}"
+            ahead = Ahead(keeper)
             return [
                 self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
-                for ahead in [Ahead(keeper)]
                 for tool, arguments, given in read_batch(calls)
             ]
 

@@ -83,7 +83,7 @@ def judge(terms: Terms, state: PlanState, tool: str, arguments: Any = MISSING) -
         return Judgement(allowed=True, housekeeping=True)
     if current is None:
         return _after_the_last(terms, state, tool) if state.plan.completed else _ALLOWED
-    if terms.budget is not None and _used(state) >= terms.budget:
+    if terms.budget is not None and calls_used(state) >= terms.budget:
         return _against(
             state,
             current,
@@ -128,7 +128,8 @@ def missing_tools(terms: StepTerms, state: PlanState) -> list[str]:
     return [tool for tool in terms.tools if not seen[tool]]
 
 
-def _used(state: PlanState) -> int:
+def calls_used(state: PlanState) -> int:
+    """Count the calls that a plan has had, those that run or were left running among them."""
     running = sum(len(facts.running) for facts in state.steps.values())
     return state.plan.total_tool_calls + running
 

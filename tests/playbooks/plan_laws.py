@@ -119,7 +119,8 @@ def _never_freezing(enforcer: PlaybookEnforcer, tools: Iterable[str]) -> Iterato
     step = enforcer.current_step
     if step is None or enforcer.is_stuck or enforcer.waits_for_person:
         return
-    if any(call.outcome is None for call in enforcer.calls):
+    left = enforcer.state.left  # of which nobody may ever tell
+    if any(call.outcome is None and call.call_id not in left for call in enforcer.calls):
         return
     names = {tool for one in enforcer.terms.steps for tool in one.tools} | set(tools)
     names |= {name for one in enforcer.terms.steps for name in one.entries or () if "(" not in name}
