@@ -200,7 +200,8 @@ class _Told:
         outcomes = [
             Outcome(status, numbers, why, self._difference) for (status, why), numbers in by.items()
         ]
-        claims.many(self.id, self.told, outcomes, name_of, cover_of)
+        singly = self.part != "words"
+        claims.many(self.id, self.told, outcomes, name_of, cover_of, singly=singly)
 
     def _status(self, one: Judged) -> tuple[Status, str]:
         if self._worded:

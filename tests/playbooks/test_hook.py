@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runbook_nb.errors import (
     PlaybookDefinitionError,
@@ -503,6 +505,68 @@ def test_a_reply_of_a_run_that_is_left_alone_or_closed():
     assert [ticket.allowed for ticket in shut.before_all(reply_of("a", "b"))] == [False, False]
 
 
+# -- calls that are not made after all --------------------------------------------------------
+
+
+def test_what_another_has_cancelled_is_not_judged():
+    held = hook()
+    event = ToolEvent(tool_name="search", run_id="r1", call_id="c1", cancel="not on a Sunday")
+    ticket = held.before(event)
+    assert (ticket.allowed, ticket.refusal.code) == (False, "cancelled")
+    assert event.refusal is None
+    assert held.after(event) is None
+    assert held.enforcer.calls == ()
+    assert [one.allowed for one in held.before_all([event])] == [False]
+
+
+def test_under_compat_it_is_judged_all_the_same():
+    held = hook(policy="compat")
+    held.before(ToolEvent(tool_name="pay", run_id="r1", cancel="not on a Sunday"))
+    assert [one.violation_type for one in held.enforcer.violations] == ["unexpected_tool"]
+
+
+def test_what_another_cancels_later_is_a_cancelled_call_and_holds_no_place():
+    step = PlaybookStep(id="look", description="L.", expected_tools=["search"], max_tool_calls=1)
+    held = PlaybookEnforcerHook(Playbook(id="ir", name="R", steps=[step]))
+    event = ToolEvent(tool_name="search", run_id="r1")
+    held.before(event)
+    event.cancel = "not on a Sunday"
+    held.after(event)
+    assert [one.outcome for one in held.enforcer.calls] == ["cancelled"]
+    assert done(held, "search")
+    assert held.enforcer.is_complete
+
+
+def test_what_one_hook_refuses_another_that_let_it_through_takes_for_cancelled():
+    blocks, records = hook(), hook(block_violations=False)
+    event = ToolEvent(tool_name="pay", run_id="r1", call_id="c1")
+    for held in (records, blocks):
+        held.before(event)
+    for held in (blocks, records):
+        held.after(event)
+    assert [one.outcome for one in blocks.enforcer.calls] == ["refused"]
+    assert [one.outcome for one in records.enforcer.calls] == ["cancelled"]
+
+
+def test_an_event_may_be_told_again_after_it_was_refused():
+    held = hook()
+    event = ToolEvent(tool_name="enrich", run_id="r1", call_id="c1")
+    held.before(event)
+    done(held, "search")
+    held.before(event)
+    assert event.cancel is None
+    assert event.refusal is None
+    held.after(event)
+    assert held.enforcer.plan.completed_steps == ["look", "enrich"]
+
+
+def test_what_is_no_event_is_refused_with_what_one_is():
+    for event in ({"tool_name": "search"}, ToolEvent(tool_name=None)):
+        with pytest.raises(PlaybookError, match="ToolEvent") as refused:
+            hook().before(event)
+        assert refused.value.code == "bad_event"
+
+
 # -- two hooks ---------------------------------------------------------------------------------
 
 
@@ -687,6 +751,37 @@ def test_a_thousand_runs_in_threads_keep_apart():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(runs, range(8)))
     check_apart(held)
+
+
+moves = st.tuples(
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["search", "enrich", "isolate", "pay"]),
+    st.sampled_from(["ok", "error", "cached", "retried", "cancelled"]),
+)
+
+
+@pytest.mark.parametrize("profile", ["safe", "compat"])
+@given(moves=st.lists(moves, max_size=25))
+def test_runs_side_by_side_come_to_what_each_comes_to_alone(profile, moves):
+    def left(enforcer):
+        plan = enforcer.plan.model_dump(exclude={"started_at"})
+        for record in plan["step_executions"].values():
+            del record["started_at"], record["completed_at"]
+        told = [(one.tool, one.outcome, one.step_id, one.violation) for one in enforcer.calls]
+        return plan, told, [one.violation_type for one in enforcer.violations]
+
+    def play(held, chosen):
+        for run, tool, outcome in chosen:
+            event = ToolEvent(tool_name=tool, run_id=run, outcome=outcome)
+            held.before(event)
+            held.after(event)
+
+    together = hook(policy=profile)
+    play(together, moves)
+    for run in together.keys:
+        alone = hook(policy=profile)
+        play(alone, [move for move in moves if move[0] == run])
+        assert left(together.enforcer_for(run)) == left(alone.enforcer)
 
 
 def test_threads_in_one_run_count_every_call():
