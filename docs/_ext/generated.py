@@ -99,6 +99,10 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+        "runbook_nb.playbooks.run.PlaybookRun",
+        "runbook_nb.playbooks.report.PlaybookReport",
+        "runbook_nb.playbooks.procedure.PlaybookProcedure",
+        "runbook_nb.playbooks.procedure.Turn",
         "runbook_nb.playbooks.problems.FileProblem",
         "runbook_nb.playbooks.problems.PlaybookWarning",
         "runbook_nb.playbooks.scopes.RunInfo",

@@ -87,6 +87,14 @@ class PlaybookRun(Run):
     events: tuple[Event, ...]
 
     @cached_property
+    def account(self) -> Mapping[str, Any]:
+        """What an answer made of it has to say: a row per step, and what was not covered."""
+        from runbook_nb.playbooks.account import account_of
+        from runbook_nb.playbooks.told import Told
+
+        return account_of(Told.of_run(self))
+
+    @cached_property
     def report(self) -> PlaybookReport:
         """What it came to, judged from its events; ids and names in it are not served."""
         from runbook_nb.playbooks.begun import skills_from
