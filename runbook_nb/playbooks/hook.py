@@ -21,7 +21,7 @@ from runbook_nb.playbooks.listening import Listening
 from runbook_nb.playbooks.options import as_playbook, checked_number, checked_word, discard
 from runbook_nb.playbooks.problems import PlaybookWarning
 from runbook_nb.playbooks.scopes import NO_RUN, SCOPES, Closed, Plans, RunInfo, Seat, key_of
-from runbook_nb.playbooks.tickets import Ticket, refusal_of_closed
+from runbook_nb.playbooks.tickets import Body, Ticket, refusal_of_closed
 from runbook_nb.settings import settings
 from runbook_nb.tools.context import new_call_id
 
@@ -477,8 +477,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
         frame = here()
         return frame if frame is not None and frame.hook is self else None
 
-    @contextmanager
-    def calling(self, tool: str, arguments: Any = None, **where: Any) -> Iterator[Ticket]:
+    def calling(self, tool: str, arguments: Any = None, **where: Any) -> Body:
         """Let the block be the body of a call: judged on entering, settled on leaving.
 
         Parameters
@@ -501,8 +500,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
         >>> hook.enforcer.is_complete
         True
         """
-        with self.admit(tool, arguments, **where).running() as ticket:
-            yield ticket
+        return Body(lambda: self.admit(tool, arguments, **where))
 
     @contextmanager
     def run(

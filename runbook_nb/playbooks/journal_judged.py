@@ -8,13 +8,15 @@ difference it goes on from what the journal says, so that each difference is tol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from runbook_nb._text import clip, visible
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 from runbook_nb.playbooks.events import Event, replay
 from runbook_nb.playbooks.journal_lines import Line
+from runbook_nb.playbooks.keeper import Keeper
+from runbook_nb.playbooks.values import Kept
 from runbook_nb.record.claims import agrees
 from runbook_nb.record.verification import MALFORMED
 from runbook_nb.settings import settings
@@ -148,18 +150,46 @@ def judge_again(lines: Sequence[Line]) -> Iterator[Judged]:
         place = end
 
 
+class _Keeper(Keeper):
+    """Decides as any, but takes what a call proves from the journal where it cannot be known.
+
+    Attributes
+    ----------
+    proven : dict of str to (matched, checks)
+        By call, where arguments or results are not kept as they were given.
+    """
+
+    __slots__ = ("proven",)
+
+    proven: Mapping[str, tuple[Any, Any]]
+
+    def _matched(self, step: Any, call: Any, *given: Any) -> tuple[str, ...]:
+        told = self.proven.get(call.call_id)
+        return super()._matched(step, call, *given) if told is None else told[0]
+
+    def _checks(self, step: Any, call: Any, *given: Any) -> tuple[str, ...]:
+        told = self.proven.get(call.call_id)
+        return super()._checks(step, call, *given) if told is None else told[1]
+
+
 class _Judge:
     """An enforcer that is asked again what a journal says was asked."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
+        #: Calls of which something is not kept as it was given.
+        self._hidden = {one.call_id for one in _calls(events) if not one.exact}
+        self._proven: dict[str, tuple[Any, Any]] = {}
         self._enforcer, self._heard = self._standing(1)
 
     def _standing(self, place: int) -> tuple[PlaybookEnforcer, list[Event]]:
         """Give an enforcer that stands where the journal says the plan stood, and what it tells."""
         heard: list[Event] = []
         state = replay(self._events[:place])
-        return PlaybookEnforcer._of_state(state, None, (None, (heard.append,), None)), heard
+        enforcer = PlaybookEnforcer._of_state(state, None, (None, (heard.append,), None))
+        enforcer._keeper = keeper = _Keeper(enforcer.terms, state, Kept(None))
+        keeper.proven = self._proven
+        return enforcer, heard
 
     def together(self, place: int, end: int) -> Iterator[Judged]:
         """Judge events that happened together, one thing that was asked after another."""
@@ -184,6 +214,10 @@ class _Judge:
         least = (end if asked is None else asked + 1) - place
         at = self._events[place if asked is None else asked].at
         self._heard.clear()
+        self._proven.clear()
+        for one in _calls(self._events[place:end]):
+            if one.kind == "settled" and one.call_id in self._hidden:
+                self._proven[one.call_id] = one.matched, one.checks
         try:
             with settings(clock=lambda: at):
                 ask(self._enforcer)
@@ -200,8 +234,6 @@ class _Judge:
             lacking = made[end - place]
             said = f"is not followed by {lacking.kind!r}{_about(lacking)}, which comes of it"
             judged[-1] = Judged(end, said=said)
-        if any(one.hidden and not one.holds for one in judged):
-            judged = [one if one.holds else one._replace(hidden=True) for one in judged]
         return judged
 
     def _against(self, place: int, made: Event | None) -> Iterator[Judged]:
@@ -210,7 +242,7 @@ class _Judge:
         if made is None:
             yield Judged(number, said="does not come of what was asked")
             return
-        hidden = self._is_hidden(event)
+        hidden = getattr(event, "call_id", None) in self._hidden
         if event.kind != made.kind:
             barred = "tool_outside_skill"
             hangs = barred in (getattr(event, "violation", ""), getattr(made, "violation", ""))
@@ -234,12 +266,10 @@ class _Judge:
         asks = terms is not None and bool(terms.probes or terms.checks is not None)
         return asks or any(told.get(name) for name in _EVIDENCE)
 
-    def _is_hidden(self, event: Any) -> bool:
-        """Say whether what a call was given, or gave, is not kept as it was."""
-        if not getattr(event, "exact", True):
-            return True
-        call = self._enforcer.state.calls.get(getattr(event, "call_id", None) or "")
-        return call is not None and not call.exact
+
+def _calls(events: Iterable[Any]) -> Iterator[Any]:
+    """Yield the events in which something of a call is kept."""
+    return (one for one in events if one.kind in ("admitted", "refused", "settled"))
 
 
 def _all_hold(judged: Sequence[Judged]) -> bool:

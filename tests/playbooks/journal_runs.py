@@ -13,9 +13,15 @@ from runbook_nb.playbooks.skills import Skill
 from runbook_nb.settings import settings
 
 TOOLS = ("scan", "query", "pay", "Bash", "skills")
-PROBES = ({"name": "auth", "match": "index=auth"}, {"name": "day", "match": "2026-01-02"})
+PROBES = (
+    {"name": "auth", "match": "index=auth"},
+    {"name": "day", "match": "2026-01-02"},
+    {"name": "hidden", "match": "s3cret"},
+    {"name": "set", "match": "{7}"},
+)
 CHECKS = (
     {"name": "small", "tool": "pay", "path": "sum", "op": "lt", "value": 50},
+    {"name": "token", "path": "token", "op": "contains", "value": "s3cret"},
     {"name": "done", "source": "result", "path": "status", "op": "eq", "value": "done"},
 )
 ARGUMENTS = (
@@ -24,7 +30,7 @@ ARGUMENTS = (
     {"sum": 10, "at": "2026-01-02"},
     {"sum": 99.5, "nested": {"a": [1, None, True]}},
     {"command": "git status"},
-    {"day": date(2026, 1, 2), "token": "s3cret-value"},
+    {"day": date(2026, 1, 2), "token": "s3cret-value", "set": {7}},
     "index=auth as a text",
 )
 SKILLS = {

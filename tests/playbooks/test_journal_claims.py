@@ -245,6 +245,32 @@ def test_evidence_that_hangs_on_what_is_hidden_cannot_be_checked_and_says_so():
     assert '"exact":false' in text
 
 
+@pytest.mark.parametrize("count", [1, 300])
+def test_what_follows_from_hidden_evidence_is_judged_by_what_the_journal_says_of_it(count):
+    probe = {"name": "token", "match": "t0p-s3cret"}
+    step = {"id": "s", "description": "d", "expected_tools": ["t"], "required_probes": [probe]}
+    steps = [{**step, "id": f"s{n}"} for n in range(count)]
+    journal = Memory()
+    with options(clock=Clock()):
+        run = PlaybookEnforcer.from_playbook(
+            {"id": "b", "name": "b", "steps": steps}, journal=journal, redact={"keys": ["token"]}
+        )
+        for n in range(count):
+            run.settle(run.admit("t", {"token": "t0p-s3cret"}, call_id=f"c{n}"))
+    assert run.violations == []
+    checked = verified(journal.data)
+    assert checked.ok
+    (evidence,) = [one for one in checked if one.id.startswith("evidence")]
+    assert (evidence.status, evidence.count) == ("cannot be checked", count)
+    (closing,) = [one for one in checked if one.id.startswith("closing")]
+    assert (closing.status, closing.count) == ("confirmed", count)
+    # Whoever takes the evidence out has to explain why nothing was noted.
+    told = document_of(journal.data)
+    told["lines"][2]["event"]["matched"] = []
+    (other, *_) = verified(chained(told)).contradicted
+    assert other.id.startswith("closing")
+
+
 def test_what_another_version_said_is_not_held_against_it():
     document_ = changed(document("whole"), ("lines", 0, "writer"), "runbook_nb 0.0.1")
     place = place_of("whole", "refused", "message")
