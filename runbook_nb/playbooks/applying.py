@@ -173,7 +173,7 @@ def _admit(state: PlanState, event: Any) -> None:
     if step_id is None:
         return
     state.touched(step_id).running[event.call_id] = event.tool
-    if event.judged and state.policy.record_started == "admission":
+    if state.policy.record_started == "admission":
         _started(state, step_id, event.at)
 
 

@@ -54,7 +54,7 @@ _PARTS: Final[dict[Part, tuple[str, str]]] = {
 #: What is the journal's own word: what that is, and the kinds of events that tell it.
 _WORD: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "asked.calls": (
-        "which calls were asked for, and with what",
+        "which calls were asked for, with what, and that these are all",
         ("admitted", "refused", "violation"),
     ),
     "asked.outcomes": ("what came of the calls", ("settled",)),

@@ -253,7 +253,8 @@ class _Judge:
         for part, names in parts_of(told).items():
             if part == "evidence" and not self._asks_evidence(told, again):
                 continue
-            other = next((n for n in sorted(names) if not agrees(told[n], again[n])), None)
+            held = names | {"tool"} if event.kind == "violation" and part == "decision" else names
+            other = next((n for n in sorted(held) if not agrees(told[n], again[n])), None)
             unsure = hidden and part == "evidence"
             if other is not None:
                 yield Judged(number, part, other, told[other], again[other], hidden=unsure)

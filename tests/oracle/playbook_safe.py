@@ -8,22 +8,13 @@ from typing import Any
 from playbook_sequence import Replay, differences, skills_of
 
 from runbook_nb.errors import PlaybookDefinitionError
-from runbook_nb.playbooks import EnforcementPolicy, Playbook, PlaybookEnforcer
+from runbook_nb.playbooks import EnforcementPolicy, Playbook, PlaybookEnforcer, PlaybookStep
 from runbook_nb.playbooks.patterns import permits
-from runbook_nb.playbooks.skills import effort_of, unresolved_skills
+from runbook_nb.playbooks.skills import allowed_tools_for, effort_of, unresolved_skills
+from runbook_nb.playbooks.vocabulary import problems_in
 
 #: Says what of a quirk's better behaviour a replay does not show.
 Assertion = Callable[[dict[str, Any], Replay], list[str]]
-
-#: What a policy refuses when the enforcer is made, by what the refusal has to name.
-REFUSED = {
-    "Q01": ("validation",),
-    "Q11": ("max_tool_calls", "min_tool_calls"),
-    "Q18": ("uses",),
-    "Q20": ("min_tool_calls",),
-    "Q23": ("required_probes",),
-    "Q26": ("share the id",),
-}
 
 
 def refusal_of(case: dict[str, Any]) -> PlaybookDefinitionError | None:
@@ -42,6 +33,9 @@ def reasons_to_refuse(case: dict[str, Any]) -> list[str]:
     """Say, from the playbook alone, what ``safe`` must not let pass."""
     book, skills = Playbook(**case["input"]["playbook"]), skills_of(case["input"].get("skills"))
     ids = [step.id for step in book.steps]
+    unread = any(problems_in(step) for step in book.steps)
+    if unread:  # told before anything else is looked at
+        return ["checks cannot be read"]
     found = ["share the id"] if len(set(ids)) < len(ids) else []
     for step in book.steps:
         floor, cap = effort_of(step, skills, inherit=True)
@@ -182,7 +176,12 @@ def batches_in_order(case: dict[str, Any], replay: Replay) -> list[str]:
 
 def empty_list_denies(case: dict[str, Any], replay: Replay) -> list[str]:
     """Q17: a step whose skills allow nothing lets no tool through."""
-    denied = {one.id for one in replay.enforcer.terms.steps if one.entries == frozenset()}
+    skills = skills_of(case["input"].get("skills"))
+    denied = {
+        one.id
+        for one in replay.enforcer.terms.steps
+        if allowed_tools_for(one.step, skills, empty_skill_list="deny") == set()
+    }
     return [
         f"{event['tool']} was let through at {told['step_before']}"
         for event, told in _calls(case, replay)
@@ -250,6 +249,22 @@ def folded_evidence(case: dict[str, Any], replay: Replay) -> list[str]:
             for probe in step.probes
             if probe.match.casefold() in leaves and probe.name not in matched
         ]
+        found += _fields_confused(call.tool, given, step)
+    return found
+
+
+def _fields_confused(tool: str, given: dict[str, Any], step: Any) -> list[str]:
+    """Say where a check of one field is met by what stands in another, as a plain probe is."""
+    found = []
+    for probe in step.probes:
+        for field, value in given.items():
+            one = {"name": "c", "path": field, "op": "contains", "value": probe.match}
+            check = PlaybookStep(id="s", description="", expected_tools=[tool], checks=[one])
+            held = PlaybookEnforcer.from_playbook(Playbook(id="p", name="n", steps=[check]))
+            held.settle(held.admit(tool, given))
+            met = held.calls[0].checks == ("c",)
+            if met != (isinstance(value, str) and probe.match in value):
+                found.append(f"a check of {field} is {'met' if met else 'unmet'} by {given}")
     return found
 
 
@@ -332,10 +347,39 @@ BETTER: dict[str, Assertion] = {
 }
 
 
+#: Facts of the end that a stricter score, and more counts, make no difference to.
+SAME = ("violations", "statuses", "records", "unresolved", "pointer", "total_tool_calls")
+
+
+def is_plain(case: dict[str, Any]) -> bool:
+    """Say whether a case uses nothing that any rule of the policy changes."""
+    given = case["input"]
+    book = Playbook(**given["playbook"])
+    always = EnforcementPolicy().always_allowed
+    return (
+        book.strict_sequence
+        and not book.allow_extra_tools
+        and given.get("block_violations", True)
+        and given.get("driver", "hook") == "hook"
+        and all(event["op"] == "call" for event in given["events"])
+        and all(event.get("outcome", "ok") == "ok" for event in given["events"])
+        and all(event["tool"] not in always for event in given["events"])
+        and all(
+            step.required
+            and step.expected_tools
+            and not (step.uses or step.required_probes or step.validation)
+            and step.min_tool_calls is None
+            and step.max_tool_calls is None
+            for step in book.steps
+        )
+    )
+
+
 def unlike_compat(case: dict[str, Any], replay: Replay) -> list[str]:
-    """Say where the first event of a case without a quirk is judged otherwise than recorded."""
-    expected = {**case["expect"]["events"][0]}
-    expected.pop("after", None)
-    expected.pop("closing_violations", None)
-    told = replay.told[0]
-    return [] if "calls" in expected else differences(expected, told, "events[0]")
+    """Say where a plain case is judged otherwise than recorded."""
+    found = []
+    for place, (one, told) in enumerate(zip(case["expect"]["events"], replay.told, strict=True)):
+        expected = {key: value for key, value in one.items() if key != "after"}
+        found += differences(expected, told, f"events[{place}]")
+    left = replay.left()
+    return found + [f"{key}: {left[key]!r}" for key in SAME if left[key] != case["expect"][key]]

@@ -64,6 +64,40 @@ def test_under_compat_a_full_cap_closes_and_says_nothing():
     assert (enforcer.is_complete, kinds(enforcer)) == (True, [])
 
 
+@pytest.mark.parametrize("word", ["close", "fail", "hold"])
+def test_a_step_that_lists_no_tools_is_closed_by_its_cap(word):
+    enforcer = held(step("a", max_tool_calls=2), policy=EnforcementPolicy(on_cap=word))
+    call(enforcer, "scan")
+    assert not enforcer.is_complete
+    call(enforcer, "read")
+    assert (enforcer.is_complete, kinds(enforcer)) == (True, [])
+    assert enforcer.state.facts_of("a").closed_by == "cap"
+
+
+def test_what_a_held_step_lacks_is_told_once():
+    enforcer = held(step("a", "scan", "read", max_tool_calls=1))
+    call(enforcer, "scan")
+    call(enforcer, "read", outcome="error")
+    enforcer.complete_current_step("by hand")
+    assert kinds(enforcer) == ["tools_missing"]
+
+
+def test_a_step_closes_once_however_many_calls_were_under_way():
+    enforcer = held(step("a", "scan"), step("b", "read"), strict_sequence=False)
+    first, second = enforcer.admit("scan"), enforcer.admit("scan")
+    assert enforcer.settle(first).closed
+    assert not enforcer.settle(second).closed
+    assert [one.kind for one in enforcer.events].count("closed") == 1
+
+
+def test_a_probe_is_matched_once():
+    enforcer = held(step("a", "scan", "read", required_probes=[{"name": "x", "match": "auth"}]))
+    call(enforcer, "scan", {"q": "auth"})
+    call(enforcer, "read", {"q": "auth"})
+    assert enforcer.plan.step_executions["a"].matched_probes == ["x"]
+    assert [one.matched for one in enforcer.calls] == [("x",), ()]
+
+
 @pytest.mark.parametrize(("word", "calls"), [("record", 1), ("hold", 3)])
 def test_a_floor_is_noted_or_keeps_the_step_open(word, calls):
     enforcer = held(step("a", "scan", min_tool_calls=3), policy=EnforcementPolicy(floor=word))

@@ -165,6 +165,16 @@ def test_a_failed_call_may_be_settled_again_as_retried_and_counts_once():
     assert not compat.settle(admission, "retried").closed
 
 
+@pytest.mark.parametrize("word", ["all", "successful"])
+def test_a_call_that_is_settled_twice_takes_one_place_under_the_cap(word):
+    policy = EnforcementPolicy("safe", cap_counts=word)
+    enforcer = held(step("a", "scan", "read", max_tool_calls=2), policy=policy)
+    admission = enforcer.admit("scan")
+    enforcer.settle(admission, "error")
+    enforcer.settle(admission, "retried")
+    assert enforcer.state.facts_of("a").counted == 1
+
+
 def test_what_cannot_be_settled():
     enforcer = held(*TWO)
     with refused_as("unknown_call"):
@@ -292,6 +302,12 @@ def test_a_batch_is_judged_one_by_one_where_nobody_looks_ahead():
     assert [one.allowed for one in enforcer.admit_batch(["scan", "read"])] == [True, False]
     ahead = held(*TWO)
     assert [one.allowed for one in ahead.admit_batch(["read", "scan"])] == [False, True]
+
+
+def test_looking_ahead_knows_what_is_done_already():
+    enforcer = held(*TWO, step("c", "pay", requires=["a", "scan"]))
+    call(enforcer, "scan")
+    assert [one.allowed for one in enforcer.admit_batch(["read", "pay"])] == [True, True]
 
 
 def test_looking_ahead_touches_nothing():

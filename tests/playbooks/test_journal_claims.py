@@ -183,6 +183,17 @@ def test_an_end_that_is_cut_off_is_contradicted_by_the_head_alone():
         assert not verified(cut, head).ok
 
 
+def test_a_call_left_out_with_all_digests_taken_anew_is_found_by_the_head_alone():
+    head, told = read_bytes(lines_of("short")).head, document("short")
+    rest = [body for n, body in enumerate(told["lines"]) if n != 2]
+    rest = [{**b, "event": {**b["event"], "seq": n}} for n, b in enumerate(rest, 1)]
+    data = chained({"lines": rest})
+    said = verified(data)["asked.calls"]
+    assert said.status == "cannot be checked"
+    assert said.claimed.endswith("and that these are all")
+    assert not verified(data, head).ok
+
+
 @pytest.mark.parametrize(
     ("kind", "inside", "value", "claim"),
     [

@@ -190,6 +190,21 @@ def test_a_call_passes_over_optional_steps_and_never_over_a_required_one():
     assert enforcer.state.facts_of("c").closed_by == "calls"
 
 
+def test_nothing_is_passed_over_for_a_call_that_the_later_step_refuses():
+    later = step("b", "pay", uses=["k"])
+    for block in (True, False):
+        enforcer = held(
+            step("a", "ask", required=False),
+            later,
+            skills={"k": skill("read")},
+            block_violations=block,
+        )
+        admission = call(enforcer, "pay")
+        assert (admission.allowed, admission.step_id) == (not block, "a")
+        assert kinds(enforcer)[0] == "unexpected_tool"
+        assert "skipped" not in statuses(enforcer).values()
+
+
 def test_asking_passes_over_nothing():
     enforcer = held(step("a", "ask", required=False), step("b", "pay"))
     assert enforcer.may("pay")
@@ -346,6 +361,16 @@ def test_an_early_call_is_remembered_for_its_step_and_credited_by_a_person_alone
     enforcer.complete("b", by="ana", note="paid by call 2")
     assert enforcer.finish().verdict == "pass"
     assert held(*steps, allow_extra_tools=True, policy=COMPAT).early_calls("b") == ()
+
+
+def test_what_was_called_early_covers_no_more_than_itself():
+    enforcer = held(step("a", "scan"), step("b", "pay", "mail"), allow_extra_tools=True)
+    call(enforcer, "pay")
+    call(enforcer, "scan")
+    enforcer.complete("b", by="ana")
+    assert "'mail'" in enforcer.violations[-1].message
+    assert "'pay'" not in enforcer.violations[-1].message
+    assert enforcer.finish().unresolved == ("b",)
 
 
 def test_asking_is_no_event():
