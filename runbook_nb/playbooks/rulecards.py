@@ -110,7 +110,7 @@ def report_card(report: PlaybookReport) -> Card:
     words = VERDICTS.get(report.verdict, report.verdict)
     share = f"{report.score:.0%} of the evidence asked for"
     told = (
-        f"{len(report.unresolved)} required steps not done",
+        f"{counted(len(report.unresolved), 'required step')} not done",
         f"deviations {len(report.deviations)}",
         share,
     )

@@ -63,14 +63,27 @@ def clock():
         yield options
 
 
-@pytest.fixture
-def left(place, clock):
-    """A run that its kernel left while a call was under way; gives what was seen of it."""
-    run = PlaybookEnforcer.from_playbook(BOOK, skills=SKILLS, journal=place())
+def left_in(journal):
+    """Begin a run, and leave it while a call is under way."""
+    run = PlaybookEnforcer.from_playbook(BOOK, skills=SKILLS, journal=journal)
     run.admit("isolate_host")
     run.settle(run.admit("query_siem", {"index": "auth"}))
     run.admit("isolate_host", {"host": "web-1"}, call_id="dangerous")
     return run
+
+
+@pytest.fixture
+def left(place, clock):
+    """A run that its kernel left while a call was under way; gives what was seen of it."""
+    return left_in(place())
+
+
+@pytest.fixture
+def lines(tmp_path, clock):
+    """Give the file of lines of such a run."""
+    with JsonlJournal(tmp_path / "ir.jsonl") as journal:
+        left_in(journal)
+    return tmp_path / "ir.jsonl"
 
 
 def code_of(work):
@@ -156,18 +169,14 @@ def test_a_call_that_cannot_be_written_is_not_let_through(tmp_path, monkeypatch)
     assert again.calls == ()
 
 
-def test_an_end_that_was_broken_off_is_told_and_gone(left, tmp_path):
-    path = tmp_path / "ir.jsonl"
-    if not path.exists():
-        return  # a database breaks nothing off
-    path.write_bytes(path.read_bytes()[:-20])
-    left._journal.close()
-    again = PlaybookEnforcer.resume(JsonlJournal(path))
+def test_an_end_that_was_broken_off_is_told_and_gone(lines):
+    lines.write_bytes(lines.read_bytes()[:-20])
+    again = PlaybookEnforcer.resume(JsonlJournal(lines))
     resumed = again.events[-1]
     assert resumed.open == ()
     assert resumed.torn.startswith("line 6 breaks off after")
     assert [call.call_id for call in again.calls if call.outcome is None] == []
-    checked = JsonlJournal(path).verify()
+    checked = JsonlJournal(lines).verify()
     assert checked.ok
     assert checked["asked.torn"].status == "cannot be checked"
 
@@ -176,24 +185,23 @@ def test_a_journal_that_holds_no_plan_is_refused(place):
     assert code_of(lambda: PlaybookEnforcer.resume(place())) == "journal_empty"
 
 
-def test_a_journal_that_was_changed_is_refused(left, tmp_path):
-    path = tmp_path / "ir.jsonl"
-    if not path.exists():
-        return  # rows are changed in test_journal
-    left._journal.close()
-    path.write_bytes(path.read_bytes().replace(b"web-1", b"web-2"))
-    assert code_of(lambda: PlaybookEnforcer.resume(JsonlJournal(path))) == "journal_damaged"
+def test_a_journal_that_was_changed_is_refused(lines):
+    lines.write_bytes(lines.read_bytes().replace(b"web-1", b"web-2"))
+    assert code_of(lambda: PlaybookEnforcer.resume(JsonlJournal(lines))) == "journal_damaged"
 
 
-def test_a_plan_that_somebody_still_keeps_is_not_taken_up(left, tmp_path):
-    path = tmp_path / "ir.jsonl"
-    if path.exists():
-        assert code_of(lambda: PlaybookEnforcer.resume(JsonlJournal(path))) == "journal_in_use"
-        left.settle("dangerous")
-    else:  # of two that keep a plan in a database, the one that is behind is refused
-        other = PlaybookEnforcer.resume(SqliteJournal(tmp_path / "runs.sqlite", "run-1"))
-        assert code_of(lambda: left.settle("dangerous")) == "journal_in_use"
-        other.settle("dangerous")
+def test_a_plan_that_somebody_still_keeps_in_a_file_of_lines_is_not_taken_up(lines):
+    first = PlaybookEnforcer.resume(JsonlJournal(lines))
+    assert code_of(lambda: PlaybookEnforcer.resume(JsonlJournal(lines))) == "journal_in_use"
+    first.settle("dangerous")
+
+
+def test_of_two_that_keep_a_plan_in_a_database_the_one_behind_is_refused(tmp_path, clock):
+    path = tmp_path / "runs.sqlite"
+    first = left_in(SqliteJournal(path, "run-1"))
+    other = PlaybookEnforcer.resume(SqliteJournal(path, "run-1"))
+    assert code_of(lambda: first.settle("dangerous")) == "journal_in_use"
+    other.settle("dangerous")
 
 
 def test_skills_may_be_given_again_if_they_are_what_they_were(left, place):
