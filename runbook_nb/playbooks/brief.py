@@ -72,6 +72,10 @@ def _asked(keeper: Keeper, one: StepTerms) -> Iterator[str]:
         yield f"This step is {word} by a person; wait for it."
     elif missing:
         yield f"Tools still to be called: {listed(map(visible, missing))}."
+    early = [keeper.state.calls[name].tool for name in keeper.state.facts_of(one.id).early]
+    if early:
+        made = listed(map(visible, dict.fromkeys(early)))
+        yield f"Called already, before its turn: {made}. A person may take that as done."
     if one.entries:
         yield f"Tools its skills allow: {listed(map(visible, sorted(one.entries)))}."
     if one.floor:

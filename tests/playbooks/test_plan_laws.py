@@ -40,10 +40,14 @@ def steps(draw, name):
 @st.composite
 def books(draw):
     count = draw(st.integers(0, 4))
+    made = [draw(steps(f"s{n}")) for n in range(count)]
+    for n, one in enumerate(made[1:], 1):
+        if draw(st.sampled_from([False, False, False, True])):
+            one["requires"] = [draw(st.sampled_from([f"s{k}" for k in range(n)] + TOOLS))]
     return {
         "id": "pb",
         "name": "A playbook",
-        "steps": [draw(steps(f"s{n}")) for n in range(count)],
+        "steps": made,
         "allow_extra_tools": draw(st.sampled_from([False, False, True])),
         "strict_sequence": draw(st.sampled_from([True, True, False])),
         "max_iterations": draw(st.none() | st.integers(1, 8)),

@@ -182,6 +182,15 @@ def test_a_brief_says_whose_turn_it_is():
     assert "Tools still to be called: pay." in enforcer.brief("step")
 
 
+def test_a_brief_tells_what_was_called_before_its_turn():
+    enforcer = held(step("a", "scan"), step("b", "pay"), allow_extra_tools=True)
+    call(enforcer, "pay")
+    call(enforcer, "pay")
+    assert "before its turn" not in enforcer.brief()
+    call(enforcer, "scan")
+    assert "Called already, before its turn: pay." in enforcer.brief("step")
+
+
 def test_a_brief_of_something_else_is_refused():
     with pytest.raises(PlaybookError, match="did you mean 'plan'") as raised:
         held().brief("plans")
