@@ -84,15 +84,11 @@ class Column:
         Right only when all its values are numbers.
     in_text : {"bare", "labelled", "joined", "hidden", "whole"}
         In plain text the cell stands alone, after its heading (``age 30``), right behind the cell
-    <<<<<<< HEAD
-        before it (``age_days 30`` from two columns), or not at all.
+        before it (``age_days 30`` from two columns), not at all, or, in the last column, alone and
+        never cut: where it has no room it goes under its row.
     names : bool
         Its cells name the rows, and may hold a sentence under that; without such a column the
         first of words that are no outcomes does.
-    =======
-        before it (``age_days 30`` from two columns), not at all, or, in the last column, alone and
-        never cut: where it has no room it goes under its row.
-    >>>>>>> main
     equation : bool
         Its cells read key, actual, operator, limit; a rich view sets the actuals of one key right
         under each other, so that the operators line up.

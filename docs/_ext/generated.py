@@ -95,6 +95,7 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+        "runbook_nb.playbooks.byhand.StepByHand",
         "runbook_nb.playbooks.problems.FileProblem",
         "runbook_nb.playbooks.problems.PlaybookWarning",
         "runbook_nb.playbooks.scopes.RunInfo",
