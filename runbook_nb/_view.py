@@ -512,6 +512,19 @@ class Viewable(Protocol):
         ...
 
 
+#: The verdicts on steps, which are what became of them and no decider's words, with their roles.
+#: An order that begins with all of them is theirs.
+STEP_ROLES: dict[str, Role] = {
+    "completed": "completed",
+    "closed short": "stuck",
+    "skipped": "skipped",
+    "stuck": "stuck",
+    "failed": "failed",
+    "not finished": "active",
+    "not reached": "not_reached",
+}
+
+
 def verdict_role(word: str, order: tuple[str, ...], declined: str = "declined") -> Role:
     """Give a verdict its role: by declared order, ``declined`` always its own.
 
@@ -524,6 +537,8 @@ def verdict_role(word: str, order: tuple[str, ...], declined: str = "declined") 
     """
     if word == declined:
         return "declined"
+    if order[: len(STEP_ROLES)] == tuple(STEP_ROLES) and word in STEP_ROLES:
+        return STEP_ROLES[word]
     words = [w for w in order if w != declined]
     place = words.index(word) if word in words else len(words)
     return VERDICT_ROLES[min(place, len(VERDICT_ROLES) - 1)]

@@ -175,10 +175,10 @@ class PlaybookLoadError(PlaybookError, LoadError):
     --------
     >>> error = PlaybookLoadError("no steps can be read", path="ir.yaml", errors=["steps: a text"])
     >>> error.code, str(error.path), error.errors
-    ('cannot_load', 'ir.yaml', ['steps: a text'])
+    ('cannot_load_playbook', 'ir.yaml', ['steps: a text'])
     """
 
-    code = "cannot_load"
+    code = "cannot_load_playbook"
 
     def __init__(
         self,

@@ -5,12 +5,17 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from runbook_nb.rules.versions import forget_judged
+
+_TURNS = pytest.StashKey[TemporaryDirectory[str]]()
 
 
 def _calls_of(work: Callable[[], Any]) -> int:
@@ -38,6 +43,50 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if hasattr(config, "workerinput"):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker the folder by which the workers of this run take turns."""
+    stash = node.config.stash
+    if _TURNS not in stash:
+        stash[_TURNS] = TemporaryDirectory(prefix="runbook_nb-turns-")
+    node.workerinput["turns"] = stash[_TURNS].name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave nothing of the turns behind."""
+    if _TURNS in config.stash:
+        config.stash[_TURNS].cleanup()
+
+
+@contextmanager
+def _turn(folder: Path, *, alone: bool) -> Iterator[None]:
+    """Hold what lets tests run side by side, or one of them with none beside it.
+
+    Who comes takes the door first. One that is to be alone stays in it until all others have left,
+    so that it is not passed by for ever.
+    """
+    import fcntl
+
+    with (folder / "door").open("w") as door, (folder / "room").open("w") as room:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:  # said aloud: a process that a test forked has it, too
+            fcntl.flock(room, fcntl.LOCK_UN)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Run no test beside one that is marked to be alone."""
+    folder = getattr(item.config, "workerinput", {}).get("turns")
+    if folder is None or sys.platform == "win32":
+        return (yield)
+    with _turn(Path(folder), alone=item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,11 @@ GROUPS = {
     "tools": ("Tools", "Declaring tools and calling them through gates: [](../tools.md)."),
     "artifacts": ("Artifacts", "Filing payloads under tickets: [](../howto/keep-artifacts.md)."),
     "runbook": ("Runbooks", "Procedures as tools, and their answers: [](../envelope.md)."),
-    "playbooks": ("Playbooks", "Orders of steps, held over whoever calls tools."),
+    "playbooks": (
+        "Playbooks",
+        "Orders of steps, held over whoever calls tools: [](../playbook-files.md), "
+        "[](../playbook-formats.md).",
+    ),
     "widgets": (
         "Widgets",
         "Running runbooks from a cell: [](../howto/run-from-a-form.md). "
@@ -95,7 +99,14 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+<<<<<<< HEAD
         "runbook_nb.playbooks.byhand.StepByHand",
+=======
+        "runbook_nb.playbooks.run.PlaybookRun",
+        "runbook_nb.playbooks.report.PlaybookReport",
+        "runbook_nb.playbooks.procedure.PlaybookProcedure",
+        "runbook_nb.playbooks.procedure.Turn",
+>>>>>>> main
         "runbook_nb.playbooks.problems.FileProblem",
         "runbook_nb.playbooks.problems.PlaybookWarning",
         "runbook_nb.playbooks.scopes.RunInfo",

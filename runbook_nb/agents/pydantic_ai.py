@@ -64,6 +64,27 @@ class PlaybookCapability(AbstractCapability[Any]):
     ----------
     hook : PlaybookEnforcerHook
         What judges, and where the plans are, by run.
+
+    Notes
+    -----
+    Give it last, so that other capabilities have changed what they change. A name that no tool has
+    is turned back by the framework before anything is judged, and output tools are no tool calls.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from pydantic_ai import Agent
+    >>> from pydantic_ai.models.test import TestModel
+    >>> from runbook_nb.playbooks import Playbook, PlaybookStep
+    >>> step = PlaybookStep(id="look", description="Look.", expected_tools=["search"])
+    >>> capability = PlaybookCapability(Playbook(id="ir", name="Response", steps=[step]))
+    >>> agent = Agent(TestModel(), capabilities=[capability])
+    >>> @agent.tool_plain
+    ... def search() -> str:
+    ...     return "web-01"
+    >>> result = asyncio.run(agent.run("Failed logins."))
+    >>> capability.hook.enforcer_for(result.run_id).is_complete
+    True
     """
 
     plan: Any

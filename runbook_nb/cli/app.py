@@ -16,7 +16,8 @@ from runbook_nb._version import __version__
 from runbook_nb.cli.books import list_books, run
 from runbook_nb.cli.checking import check
 from runbook_nb.cli.comparing import compare
-from runbook_nb.cli.files import export, notebooks, render, say_written
+from runbook_nb.cli.exporting import export
+from runbook_nb.cli.files import notebooks, render, say_written
 from runbook_nb.cli.main import (
     ANSWERED,
     INTERRUPTED,

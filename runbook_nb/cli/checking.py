@@ -51,7 +51,12 @@ def check(
     ] = None,
     skills: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", file_okay=False, help="Of playbooks: the folder of skills."),
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Of playbooks: the folder of skills.",
+        ),
     ] = None,
     policy: Annotated[
         Profile, typer.Option(help="Of playbooks: the profile a plan is held to.")

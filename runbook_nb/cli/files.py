@@ -74,29 +74,6 @@ def shown(envelope: Envelope, form: Form) -> str:
     return str(envelope)
 
 
-def export(
-    file: ANSWER_FILE,
-    out: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="What to write: .json (with the evidence), .md, .html, .ipynb or .csv; "
-            "repeatable.",
-        ),
-    ],
-    which: WHICH = None,
-    debug: DEBUG = False,
-) -> None:
-    """Write an answer that a file holds as other files. Nothing in the file is run."""
-    from runbook_nb.share.hydrate import read_envelope
-
-    targets = checked_outputs(out)
-    envelope = read_envelope(file, which=which)
-    for path in targets:
-        say_written(write_answer(envelope, path))
-
-
 def checked_outputs(paths: Iterable[Path]) -> list[Path]:
     """Refuse, before anything runs, a file whose name does not say what to write."""
     targets = list(paths)
@@ -111,9 +88,14 @@ def checked_outputs(paths: Iterable[Path]) -> list[Path]:
 
 def write_answer(envelope: Envelope, path: Path) -> Path:
     """Write an answer as what the name of the file says, making its folder."""
+    return placed(path, lambda: _WRITERS[path.suffix.lower()](envelope, path))
+
+
+def placed(path: Path, write: Callable[[], Path]) -> Path:
+    """Write a file, making its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _WRITERS[path.suffix.lower()](envelope, path)
+        return write()
     except OSError as error:  # which may name a file of ours, and not the one that was asked for
         raise RunbookError(
             f"{os.fspath(path)!r} cannot be written: {error.strerror or error}",

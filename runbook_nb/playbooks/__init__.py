@@ -60,7 +60,14 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.policy import EnforcementPolicy as EnforcementPolicy
     from runbook_nb.playbooks.problems import FileProblem as FileProblem
     from runbook_nb.playbooks.problems import PlaybookWarning as PlaybookWarning
+    from runbook_nb.playbooks.procedure import (
+        PlaybookProcedure as PlaybookProcedure,
+    )
+    from runbook_nb.playbooks.procedure import (
+        Turn as Turn,
+    )
     from runbook_nb.playbooks.report import PlaybookReport as PlaybookReport
+    from runbook_nb.playbooks.run import PlaybookRun as PlaybookRun
     from runbook_nb.playbooks.scopes import RunInfo as RunInfo
     from runbook_nb.playbooks.skills import Skill as Skill
     from runbook_nb.playbooks.tickets import Refusal as Refusal
@@ -83,6 +90,9 @@ _HOMES = {
     "EnforcementPolicy": "playbooks.policy",
     "PlaybookEnforcer": "playbooks.enforcer",
     "PlaybookReport": "playbooks.report",
+    "PlaybookRun": "playbooks.run",
+    "PlaybookProcedure": "playbooks.procedure",
+    "Turn": "playbooks.procedure",
     "Admission": "playbooks.admission",
     "Settlement": "playbooks.admission",
     "PlaybookJournal": "playbooks.journal",

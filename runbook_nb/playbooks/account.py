@@ -76,7 +76,6 @@ def _report(told: Told) -> dict[str, Any]:
         "playbook": f"{told.name} {told.version}".strip(),
         "policy": told.policy,
         "outcome": told.verdict,
-        "required_steps_not_done": len(told.undone),
         "deviations": told.deviations,
         "calls": told.calls,
         "calls_refused": told.refused,
@@ -125,7 +124,10 @@ def _open(one: Seen) -> Iterator[tuple[str, str | None]]:
     lacks = f"no call of {listed(map(str, left))} succeeded" if left else None
     if facts.status == "completed":
         if one.short:
-            yield f"{kind} '{name}': it was closed without all that it asks for", lacks
+            unmet = [f"'{name}'" for name in one.unmatched]
+            lacks = lacks or (f"evidence {listed(unmet)} was not met" if unmet else None)
+            noted = lacks or "something was noted against it"
+            yield f"{kind} '{name}': it was closed without all that it asks for", noted
         return
     note = facts.ended.get("note")
     said = {

@@ -23,7 +23,6 @@ from runbook_nb.playbooks.eventkinds import (
     Stuck,
     TimedOut,
     ViolationNoted,
-    args_digest,
 )
 from runbook_nb.playbooks.model import (
     EnforcementViolation,
@@ -103,9 +102,10 @@ def replay(events: Iterable[Event]) -> PlanState:
 
 
 def _begin(event: Any) -> PlanState:
-    plan = event.plan
-    if plan is None:
+    if event.plan is None:
         plan = PlaybookPlan(playbook=event.playbook, started_at=event.at)
+    else:
+        plan = event.plan.model_copy(deep=True)  # an event never changes
     state = PlanState(
         plan,
         EnforcementPolicy.of(event.policy),
@@ -127,7 +127,7 @@ def _take_over(state: PlanState) -> None:
     plan = state.plan
     state.closed.update(range(min(plan.current_step_index, len(plan.playbook.steps))))
     for step_id, record in plan.step_executions.items():
-        facts = state.facts_of(step_id)
+        facts = state.touched(step_id)
         facts.attempted.update(record.tool_calls)
         facts.counted = record.tool_call_count
         if record.status is StepStatus.COMPLETED:
@@ -172,8 +172,8 @@ def _admit(state: PlanState, event: Any) -> None:
     )
     if step_id is None:
         return
-    state.facts_of(step_id).running[event.call_id] = event.tool
-    if event.judged and state.policy.record_started == "admission":
+    state.touched(step_id).running[event.call_id] = event.tool
+    if state.policy.record_started == "admission":
         _started(state, step_id, event.at)
 
 
@@ -194,16 +194,16 @@ def _refuse(state: PlanState, event: Any) -> None:
         exact=event.exact,
     )
     if event.step_id is not None:
-        state.facts_of(event.step_id).refused[event.violation] += 1
+        state.touched(event.step_id).refused[event.violation] += 1
     if event.noted:
-        _note(state, event, event.tool, event.args_digest)
+        _note(state, event, event.arguments)
 
 
-def _note(state: PlanState, event: Any, tool: str | None, arguments: str | None) -> None:
+def _note(state: PlanState, event: Any, arguments: Any) -> None:
     violation = EnforcementViolation(
         violation_type=event.violation,
         step_id=event.step_id,
-        tool_name=tool,
+        tool_name=event.tool,
         message=event.message,
         timestamp=event.at,
         blocked=event.blocked,
@@ -216,10 +216,9 @@ def _note_only(state: PlanState, event: Any) -> None:
     if call is not None:
         call.violation = event.violation
     if event.step_id is not None:
-        state.facts_of(event.step_id).violations.append(event.violation)
+        state.touched(event.step_id).violations.append(event.violation)
     if event.noted:
-        made_with = None if call is None else args_digest(call.arguments)
-        _note(state, event, event.tool, made_with)
+        _note(state, event, None if call is None else call.arguments)
 
 
 def _settle(state: PlanState, event: Any) -> None:
@@ -231,7 +230,7 @@ def _settle(state: PlanState, event: Any) -> None:
             where=event.call_id,
         )
     if call.step_id is not None:
-        state.facts_of(call.step_id).running.pop(event.call_id, None)
+        state.touched(call.step_id).running.pop(event.call_id, None)
     call.outcome = event.outcome
     call.ended = event.at
     call.error = event.error
@@ -254,7 +253,7 @@ def _file(state: PlanState, event: Any, call: Call) -> None:
     if event.step_id is None:
         return
     record = _started(state, event.step_id, event.at)
-    facts = state.facts_of(event.step_id)
+    facts = state.touched(event.step_id)
     if not event.again:
         record.tool_calls.append(call.tool)
         record.tool_call_count += 1
@@ -269,14 +268,14 @@ def _file(state: PlanState, event: Any, call: Call) -> None:
     if call.succeeded:
         facts.succeeded[call.tool] += 1
         if call.early_for is not None:
-            state.facts_of(call.early_for).early.append(call.call_id)
+            state.touched(call.early_for).early.append(call.call_id)
 
 
 def _move(state: PlanState, event: Any) -> None:
     state.closed.add(event.index)
     state.plan.current_step_index = event.pointer
     state.plan.completed = event.completed
-    state.facts_of(event.step_id).stuck = None
+    state.touched(event.step_id).stuck = None
 
 
 def _close(state: PlanState, event: Any) -> None:
@@ -284,7 +283,7 @@ def _close(state: PlanState, event: Any) -> None:
     record.status = StepStatus.COMPLETED
     record.completed_at = event.at
     record.result = event.result
-    facts = state.facts_of(event.step_id)
+    facts = state.touched(event.step_id)
     facts.closed_by = event.by
     facts.who = event.who
     facts.note = event.note
@@ -296,7 +295,7 @@ def _skip(state: PlanState, event: Any) -> None:
     record.status = StepStatus.SKIPPED
     if event.reason:
         record.result = event.reason
-    facts = state.facts_of(event.step_id)
+    facts = state.touched(event.step_id)
     facts.skipped_because = event.reason
     facts.closed_by = event.by
     facts.who = event.who
@@ -309,20 +308,20 @@ def _fail(state: PlanState, event: Any) -> None:
     record.completed_at = event.at
     record.error = event.error
     state.plan.errors.append(f"{event.step_id}: {event.error}")
-    facts = state.facts_of(event.step_id)
+    facts = state.touched(event.step_id)
     facts.who = event.who
 
 
 def _approve(state: PlanState, event: Any) -> None:
-    state.facts_of(event.step_id).approvals.append((event.who, event.note, event.at))
+    state.touched(event.step_id).approvals.append((event.who, event.note, event.at))
 
 
 def _time_out(state: PlanState, event: Any) -> None:
-    state.facts_of(event.step_id).timed_out_at = event.at
+    state.touched(event.step_id).timed_out_at = event.at
 
 
 def _stick(state: PlanState, event: Any) -> None:
-    state.facts_of(event.step_id).stuck = event.reason
+    state.touched(event.step_id).stuck = event.reason
 
 
 def _reset(state: PlanState, event: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from runbook_nb._text import counted, did_you_mean, listed, visible
 from runbook_nb.errors import PlaybookError
-from runbook_nb.playbooks.closing import stuck_reason
+from runbook_nb.playbooks.closing import stuck_reason, waits_for_person
 from runbook_nb.playbooks.judging import current_of, missing_tools
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.terms import StepTerms
@@ -69,7 +69,7 @@ def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
 def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator[str]:
     yield f"Now: {visible(one.id)}. {visible(one.step.description)}"
     missing = missing_tools(one, keeper.state)
-    if one.person:
+    if waits_for_person(one, keeper.state):
         word = "approved" if one.step.kind == "approval" else "closed"
         how = "with a note: %step … --done, or" if by_hand else ""
         call = "approve(…)" if one.step.kind == "approval" else "complete(…)"

@@ -126,11 +126,11 @@ def links_of(step: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """
     for name in LINKS:
         found = step.get(name)
-        if isinstance(found, Mapping):
+        if name == "cases" and isinstance(found, Mapping):
             yield from ((f"{name}.{case}", target) for case, target in found.items())
-        elif isinstance(found, list):
+        elif name == "next_steps" and isinstance(found, list):
             yield from ((f"{name}[{n}]", target) for n, target in enumerate(found))
-        elif found is not None:
+        elif name in step:
             yield name, found
 
 

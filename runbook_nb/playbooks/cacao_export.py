@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._deep import depth_of
 from runbook_nb._json import canonical, encode
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import JsonError, PlaybookDefinitionError
@@ -26,6 +27,7 @@ from runbook_nb.playbooks.cacao import (
     kind_of,
     timestamp,
 )
+from runbook_nb.playbooks.sources import BOUNDS
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
@@ -114,6 +116,13 @@ def to_cacao(
         "workflow": _chained(playbook, actions),
     }
     document: dict[str, Any] = _as_json({name: made[name] for name in _ORDER if name in made})
+    if depth_of(document, BOUNDS.depth) > BOUNDS.depth:
+        raise PlaybookDefinitionError(
+            f"the document would be nested deeper than {BOUNDS.depth} levels, and not read back",
+            code="too_deep",
+            where=playbook.id,
+            fix="hold metadata in fewer levels",
+        )
     return document
 
 

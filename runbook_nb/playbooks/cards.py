@@ -353,9 +353,9 @@ def _details(told: Told, one: Seen) -> Iterator[Cell]:
     facts = one.facts
     for name in one.node.detail.get("unresolved", ()):
         yield Badge(word="skill", role="noted"), Data(value=name), "was not given: it binds nothing"
-    for noted in facts.deviations:
-        yield _marked("noted", deviation_words(noted))
     last = one is told.steps[-1]
+    for noted in (*facts.deviations, *(told.after.deviations if last else ())):
+        yield _marked("noted", deviation_words(noted))
     lists = [(facts, ""), (told.after, " after the last step")] if last else [(facts, "")]
     for counts, when in lists:
         for (tool, kind, limit), times in counts.refused.items():
@@ -470,10 +470,10 @@ def _plain_tools(told: Told, one: Seen) -> Iterator[Run]:
 
 def _plain_details(told: Told, one: Seen) -> Iterator[Cell]:
     facts = one.facts
-    for noted in facts.deviations:
-        yield _short(noted) or deviation_words(noted)
     line: list[Run] = []
     counts = [facts, told.after] if one is told.steps[-1] else [facts]
+    for noted in (noted for one_ in counts for noted in one_.deviations):
+        yield _short(noted) or deviation_words(noted)
     for refused in (one_.refused for one_ in counts):
         for (tool, kind, limit), times in refused.items():
             reason = refusal_reason(kind, limit).removesuffix(" in this step")

@@ -11,9 +11,11 @@ from typing import Any, Final, Literal
 from runbook_nb._text import counted, listed
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.judging import (
+    calls_used,
     current_of,
     is_cap_full,
     is_done,
+    judge,
     missing_tools,
     quoted,
 )
@@ -217,22 +219,49 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     current = current_of(terms, state)
     if current is None or any(facts.running.keys() - state.left for facts in state.steps.values()):
         return None
-    if state.block and terms.budget is not None and state.plan.total_tool_calls >= terms.budget:
+    if state.block and terms.budget is not None and calls_used(state) >= terms.budget:
         return f"the run has made the {counted(terms.budget, 'call')} it may make"
     if terms.interleaved:
         still = [one for one in terms.steps if one.index not in state.closed]
-        reasons = [_stuck_at(terms, state, one) for one in still]
-        return None if None in reasons else reasons[0]
+        still = [one for one in still if not waits_for_person(one, state)]
+        reasons = {one.index: _stuck_at(terms, state, one) for one in still}
+        if any(reasons[o.index] is None and _is_reached(terms, state, o) for o in still):
+            return None
+        return next((why for why in reasons.values() if why is not None), None)
     reason = _stuck_at(terms, state, current)
     if reason is None or current.step.required or terms.policy.optional == "blocking":
         return reason
     return reason if not _way_past(terms, state, current) else None
 
 
+def _is_reached(terms: Terms, state: PlanState, at: StepTerms) -> bool:
+    """Say whether a call of what a step lacks goes to it, and not to an earlier open one."""
+    asked = missing_tools(at, state) or at.tools
+    return not asked or any(judge(terms, state, tool).index == at.index for tool in asked)
+
+
+def waits_for_person(terms: StepTerms, state: PlanState) -> bool:
+    """Say whether a person has to close a step, or to approve it before its tools are called.
+
+    Examples
+    --------
+    >>> from runbook_nb.playbooks.model import Playbook, PlaybookPlan, PlaybookStep
+    >>> step = PlaybookStep(id="sign", description="Sign.", kind="manual")
+    >>> book = Playbook(id="ir", name="Response", steps=[step])
+    >>> state = PlanState(PlaybookPlan(playbook=book), EnforcementPolicy())
+    >>> waits_for_person(Terms(book, {}, state.policy).steps[0], state)
+    True
+    """
+    if terms.person:
+        return True
+    return terms.step.kind == "approval" and not state.facts_of(terms.id).approvals
+
+
 def _way_past(terms: Terms, state: PlanState, current: StepTerms) -> bool:
     """Say whether some later step can be reached over optional ones."""
     for later in terms.steps[current.index + 1 :]:
-        if later.tools and _stuck_at(terms, state, later) is None:
+        reached = any(judge(terms, state, tool).passed_over for tool in later.tools)
+        if reached and _stuck_at(terms, state, later) is None:
             return True
         if later.step.required:
             return False
@@ -241,19 +270,19 @@ def _way_past(terms: Terms, state: PlanState, current: StepTerms) -> bool:
 
 def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
     """Say why no call can close one step."""
-    if at.person:
+    if waits_for_person(at, state) or not state.block:
         return None
     facts = state.steps.get(at.id)
-    if not state.block:
-        return None
     if facts is not None and facts.timed_out_at is not None and state.policy.on_timeout == "block":
         return f"step {quoted(at.id)} took longer than it may, and {_ASK}"
     lacking = [name for name in at.step.requires if not is_done(terms, state, name)]
     if lacking:
         return f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, not done; {_ASK}"
     missing = missing_tools(at, state)
-    outside = [tool for tool in missing if not terms.lenient and terms.is_outside(at, tool)]
-    if outside:
+    outside = [
+        tool for tool in missing or at.tools if not terms.lenient and terms.is_outside(at, tool)
+    ]
+    if outside and (missing or len(outside) == len(at.tools)):
         return (
             f"step {quoted(at.id)} expects {listed(map(quoted, outside))}, "
             "which the skills it uses do not allow"

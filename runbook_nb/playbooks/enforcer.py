@@ -30,6 +30,7 @@ from runbook_nb.playbooks.shown import Followed
 from runbook_nb.playbooks.state import PlanState
 from runbook_nb.playbooks.stepping import HeldSteps
 from runbook_nb.playbooks.telling import Observer
+from runbook_nb.playbooks.values import Kept
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
             block=bool(block_violations),
             record=bool(record_violations),
             key=key if key is not None else getattr(journal, "key", None),
+            hides=Kept(redact).hides,
             plan=None if fresh else plan.model_copy(deep=True),
         )
         state = apply(None, begun)
@@ -173,7 +175,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         >>> PlaybookEnforcer.from_playbook(book).admit("scan").step_id
         'look'
         """
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             name = self._call_id(call_id)
             found = keeper.admit(name, tool, arguments, parent=parent, batch=batch)
             return self._admission(name, tool, found)
@@ -201,11 +203,11 @@ class PlaybookEnforcer(HeldSteps, Followed):
         batch : str, optional
             What the reply is named by.
         """
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             name = batch or f"batch-{keeper.state.seq + 1}"
+            ahead = Ahead(keeper)
             return [
                 self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
-                for ahead in [Ahead(keeper)]
                 for tool, arguments, given in read_batch(calls)
             ]
 
@@ -238,7 +240,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         if isinstance(admission, Admission) and not admission.provisional:
             return admission
         name = admission if isinstance(admission, str) else admission.call_id
-        with self._doing() as keeper:
+        with self._asking() as keeper:
             waiting = self._provisional.pop(name, None)
             if waiting is None:
                 raise PlaybookError(
@@ -367,7 +369,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         Raises
         ------
         PlaybookError
-            It is no such dump, or a skill is not what it was.
+            It is no such dump, a skill is not what it was, or nothing would be hidden any more.
 
         Examples
         --------
@@ -417,7 +419,8 @@ class PlaybookEnforcer(HeldSteps, Followed):
         Raises
         ------
         PlaybookError
-            It holds no plan, or a skill is not what it was.
+            It holds no plan, is damaged, or kept by another (`JournalError`); a skill is not what
+            it was; nothing would be hidden any more.
         """
         events = list(journal.events())
         torn = str(getattr(journal, "torn", ""))
@@ -428,6 +431,13 @@ class PlaybookEnforcer(HeldSteps, Followed):
         cls, events: list[Event], skills: Mapping[str, Any] | None, around: Any, torn: str | None
     ) -> PlaybookEnforcer:
         state = replay(events)
+        if getattr(events[0], "hides", False) and not Kept(around[2]).hides:
+            raise PlaybookError(
+                "something was hidden in what was kept of the plan, and nothing would be from now",
+                code="redaction_missing",
+                where="redact",
+                fix="give redact= as when the plan was begun",
+            )
         if skills is not None:
             refuse_other_skills(state.skills, skill_facts(skills))
         enforcer = cls._of_state(state, skills, around)
@@ -476,6 +486,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
     ) -> Admission:
         step = None if found.index is None else self._keeper.terms.steps[found.index].step
         state = self._keeper.state
+        call = state.calls.get(name)
         return Admission(
             name,
             tool,
@@ -483,6 +494,6 @@ class PlaybookEnforcer(HeldSteps, Followed):
             step,
             at=self._keeper.now or self.plan.started_at,
             told=state.record,
-            seq=None if provisional else state.seq,
+            seq=call.seq if call is not None and not provisional else None,
             provisional=provisional,
         )

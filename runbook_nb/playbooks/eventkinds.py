@@ -73,6 +73,8 @@ class Begun(Event):
         Whether violations block calls, and whether they are noted.
     key : str or None
         The run.
+    hides : bool
+        Whether something is hidden in what is kept.
     plan : PlaybookPlan or None
         How far it had come already, where it was handed over and not made.
     """
@@ -86,6 +88,7 @@ class Begun(Event):
     block: bool = True
     record: bool = True
     key: str | None = None
+    hides: bool = False
     plan: PlaybookPlan | None = None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from runbook_nb._text import counted
-from runbook_nb.playbooks.ground import Findings, Ground, Place, named, why_impossible
+from runbook_nb.playbooks.ground import Findings, Ground, Place, why_impossible
+from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.lint import LintFinding
 from runbook_nb.playbooks.model import PlaybookStep
 from runbook_nb.playbooks.skillfaults import skill_faults
@@ -79,7 +80,7 @@ def _blocked(ground: Ground) -> LintFinding | None:
             "unreachable_step",
             "warning" if policy.on_stuck == "ask" else "error",
             "",
-            f"is not reached by calls{also}: no call closes {named(step.id)}, only {who} does",
+            f"is not reached by calls{also}: no call closes {quoted(step.id)}, only {who} does",
             f"mend steps[{n}], or let a person close it with kind: manual",
         )
     return None

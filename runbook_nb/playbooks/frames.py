@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._value import frozen
@@ -44,14 +44,28 @@ _HERE: ContextVar[Frame | None] = ContextVar("runbook_nb_playbook_frame", defaul
 _last: list[Any] = [None]
 
 
+#: What `leave` needs to come back to where `enter` was called.
+Within = Token["Frame | None"]
+
+
+def enter(frame: Frame) -> Within:
+    """Stand in a frame until `leave` is called with what this gives."""
+    return _HERE.set(frame)
+
+
+def leave(within: Within) -> None:
+    """Stand where one stood before; in the same context."""
+    _HERE.reset(within)
+
+
 @contextmanager
 def entered(frame: Frame) -> Iterator[None]:
     """Let the code of the block run inside a frame."""
-    token = _HERE.set(frame)
+    within = enter(frame)
     try:
         yield
     finally:
-        _HERE.reset(token)
+        leave(within)
 
 
 def here() -> Frame | None:

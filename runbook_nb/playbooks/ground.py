@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import clip, listed, visible
+from runbook_nb._text import listed
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.evidence import is_blank
+from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.lint import LintFinding, Severity
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.playbooks.policy import EnforcementPolicy
@@ -83,23 +84,12 @@ class Place(Immutable):
         )
 
 
-def named(word: str) -> str:
-    r"""Quote a name that came from outside, shortened and with nothing hidden in it.
-
-    Examples
-    --------
-    >>> print(named("pay\x1b[31m"))
-    'pay\x1b[31m'
-    """
-    return f"'{clip(visible(word), 60)}'"
-
-
 def why_impossible(ground: Ground, step: PlaybookStep, tool: str) -> tuple[str, str] | None:
     """Say why an expected tool cannot count, and what to do; None when it can."""
     bound = ground.bound_of(step)
     if is_outside(bound, tool, skill_patterns=ground.policy.skill_patterns):
-        allowed = listed([named(entry) for entry in sorted(bound or ())][:5]) or "no tool"
-        skills = listed([named(key) for key in dict.fromkeys(step.uses)])
+        allowed = listed([quoted(entry) for entry in sorted(bound or ())][:5]) or "no tool"
+        skills = listed([quoted(key) for key in dict.fromkeys(step.uses)])
         return f"is never allowed: the skills of the step ({skills}) allow {allowed}", (
             "add it to allowed-tools of a skill, or expect another tool"
         )

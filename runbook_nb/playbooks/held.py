@@ -8,14 +8,13 @@ lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from runbook_nb._text import MISSING
 from runbook_nb.playbooks.brief import brief_of
-from runbook_nb.playbooks.closing import stuck_reason
-from runbook_nb.playbooks.eventkinds import Event
+from runbook_nb.playbooks.closing import stuck_reason, waits_for_person
+from runbook_nb.playbooks.eventkinds import Admitted, Event
 from runbook_nb.playbooks.judging import judge
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import (
@@ -176,9 +175,35 @@ class HeldPlan:
 
     @property
     def waits_for_person(self) -> bool:
-        """Whether the current step is one that a person closes or approves."""
-        step = self._current()
-        return step is not None and step.person
+        """Whether the current step is one that a person has to close or to approve first.
+
+        Where steps interleave, whether some open step is.
+        """
+        with self._lock:
+            terms, state = self._keeper.terms, self._keeper.state
+            step = self._current()
+            here = [] if step is None else [step]
+            if terms.interleaved:
+                here = [one for one in terms.steps if one.index not in state.closed]
+            return any(waits_for_person(one, state) for one in here)
+
+    def early_calls(self, step: str | PlaybookStep | None = None) -> tuple[Call, ...]:
+        """Give the calls of a step's tools that were made before it was current.
+
+        They count as its own where a person, or a host, closes the step.
+
+        Parameters
+        ----------
+        step : str or PlaybookStep, optional
+            The step; the current one otherwise.
+        """
+        with self._lock:
+            found = step if step is not None else self.current_step
+            if found is None:
+                return ()
+            state = self._keeper.state
+            facts = state.facts_of(found if isinstance(found, str) else found.id)
+            return tuple(state.calls[one] for one in facts.early if one in state.calls)
 
     def effective_probes(self, step: PlaybookStep) -> list[RequiredProbe]:
         """Give the probes of a step: its own, then those of its skills; of one name the first."""
@@ -283,39 +308,77 @@ class HeldPlan:
 
     # -- inside ----------------------------------------------------------------------------
 
-    @contextmanager
-    def _doing(self) -> Iterator[Keeper]:
+    def _doing(self) -> _Doing:
         """Do something to the plan: alone, kept when it is done, told of when it is kept."""
-        keeper = self._keeper
-        try:
-            with self._lock:
-                if not self._depth:
-                    keeper.now = settings.clock()
-                self._depth += 1
-                try:
-                    yield keeper
-                finally:
-                    self._depth -= 1
-                    if not self._depth:
-                        keeper.now = None
-                    if not self._depth and keeper.made:
-                        made, keeper.made = keeper.made, []
-                        self._events.extend(made)
-                        self._observers.push(made)
-                        self._keep(made)
-        finally:
-            if not self._depth:
-                self._observers.tell()
+        return _Doing(self)
 
-    def _keep(self, events: list[Event]) -> None:
-        """Write to the journal; what it does not take waits, and is written before what follows."""
-        if self._journal is None:
-            return
-        self._unkept.extend(events)
-        self._journal.append(list(self._unkept))
-        self._unkept.clear()
+    def _asking(self) -> _Doing:
+        """Ask whether calls may be made; where the answer cannot be kept, they may not."""
+        return _Doing(self, asking=True)
+
+    def _take_back(self) -> None:
+        """Cancel the calls whose admission could not be kept: whoever asked has no answer."""
+        keeper = self._keeper
+        for event in self._unkept:
+            if isinstance(event, Admitted) and keeper.state.calls[event.call_id].outcome is None:
+                keeper.settle(event.call_id, "cancelled")
+        self._events.extend(keeper.made)
+        self._unkept.extend(keeper.made)
+        keeper.made = []
+
+    def _done(self) -> None:
+        """Keep what was done, before anybody hears of it; under the lock."""
+        keeper = self._keeper
+        made, keeper.made = keeper.made, []
+        self._events.extend(made)
+        self._unkept.extend(made)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Write to the journal and leave to be told; what it does not take waits for the next."""
+        if self._journal is not None:
+            self._journal.append(tuple(self._unkept))
+        self._observers.push(self._unkept)
+        self._unkept = []
 
     def _current(self) -> StepTerms | None:
         place = self.plan.current_step_index
         steps = self._keeper.terms.steps
         return steps[place] if 0 <= place < len(steps) else None
+
+
+class _Doing:
+    """A ``with`` block in which something is done to a plan; a generator would cost more."""
+
+    __slots__ = ("_asking", "_plan")
+
+    def __init__(self, plan: HeldPlan, *, asking: bool = False) -> None:
+        self._plan = plan
+        self._asking = asking
+
+    def __enter__(self) -> Keeper:
+        plan = self._plan
+        plan._lock.acquire()
+        if not plan._depth:
+            plan._keeper.now = settings.clock()
+        plan._depth += 1
+        return plan._keeper
+
+    def __exit__(self, *raised: object) -> None:
+        plan = self._plan
+        plan._depth -= 1
+        outermost = not plan._depth
+        try:
+            if outermost and plan._keeper.made:
+                try:
+                    plan._done()
+                except BaseException:
+                    if self._asking:
+                        plan._take_back()
+                    raise
+        finally:
+            if outermost:
+                plan._keeper.now = None
+            plan._lock.release()
+            if outermost:
+                plan._observers.tell()

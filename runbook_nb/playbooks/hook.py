@@ -7,6 +7,7 @@ objects with a few attributes, and code that needs no events calls `admit`, or e
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from runbook_nb.playbooks.listening import Listening
 from runbook_nb.playbooks.options import as_playbook, checked_number, checked_word, discard
 from runbook_nb.playbooks.problems import PlaybookWarning
 from runbook_nb.playbooks.scopes import NO_RUN, SCOPES, Closed, Plans, RunInfo, Seat, key_of
-from runbook_nb.playbooks.tickets import Ticket, refusal_of_closed
+from runbook_nb.playbooks.tickets import Body, Ticket, refusal_of_closed
 from runbook_nb.settings import settings
 from runbook_nb.tools.context import new_call_id
 
@@ -144,7 +145,13 @@ class PlaybookEnforcerHook(Listening, Renderable):
         self._observers = tuple(observers)
         self._redact = redact
         self._tools = tools
-        self._journals: dict[str, Any] = {}
+        self._journals: weakref.WeakKeyDictionary[PlaybookEnforcer, Any] = (
+            weakref.WeakKeyDictionary()
+        )
+        # Plans that had to go and may still be written to, by a call that was running then.
+        self._lent: weakref.WeakValueDictionary[str, PlaybookEnforcer] = (
+            weakref.WeakValueDictionary()
+        )
         self._looked_over: set[tuple[str, str]] = set()
         refuse = self.policy.eviction == "refuse"
         self._plans = Plans(
@@ -175,7 +182,8 @@ class PlaybookEnforcerHook(Listening, Renderable):
         hook.max_runs, hook.priority = 1, 50
         hook.policy = enforcer.policy
         hook._select = hook._skills = hook._journal = hook._redact = hook._tools = None
-        hook._observers, hook._journals = (), {}
+        hook._observers = ()
+        hook._journals, hook._lent = weakref.WeakKeyDictionary(), weakref.WeakValueDictionary()
         hook._lint, hook._looked_over = "off", set()
         hook._playbook = enforcer.plan.playbook
         hook._plans = Plans(hook._make, most=1)
@@ -251,13 +259,17 @@ class PlaybookEnforcerHook(Listening, Renderable):
         found = self.enforcer_for(key)
         report = None if found is None else found.finish()
         self._plans.end(key)
-        if key in self._journals:  # what is told of the run later opens it again
-            self._journals[key].close()
+        if found is not None and found in self._journals:
+            self._journals[found].close()
         return report
 
     def release(self, key: str) -> None:
-        """Forget a run, its plan and whether it was dropped; its next call begins anew."""
+        """Forget a run, its plan and whether it was dropped.
+
+        Its next call begins anew, or where its journal ends.
+        """
         self._plans.release(key)
+        self._lent.pop(key, None)
 
     def brief(self, key: str | None = None) -> str:
         """Give what is to be told to the model about the playbook; as ``inject`` says."""
@@ -313,14 +325,20 @@ class PlaybookEnforcerHook(Listening, Renderable):
     def _begun(self, playbook: Playbook, key: str) -> PlaybookEnforcer:
         if self._journal is None:
             return self._new(playbook, key, observers=self._observers)
-        journal = self._journals[key] = self._journal(key)
+        lent = self._lent.pop(key, None)
+        if lent is not None:  # its journal has one writer, and that is this one
+            return lent
+        journal = self._journal(key)
         try:
-            if not len(journal):
-                return self._new(playbook, key, observers=self._observers, journal=journal)
-            return self._again(playbook, key, journal)
+            if len(journal):
+                plan = self._again(playbook, key, journal)
+            else:
+                plan = self._new(playbook, key, observers=self._observers, journal=journal)
         except BaseException:
-            self._journals.pop(key).close()  # for whoever mends it
+            journal.close()  # for whoever mends it
             raise
+        self._journals[plan] = journal
+        return plan
 
     def _again(self, playbook: Playbook, key: str, journal: Any) -> PlaybookEnforcer:
         """Take up a plan that was kept, of this very playbook and under these very rules."""
@@ -379,9 +397,10 @@ class PlaybookEnforcerHook(Listening, Renderable):
             warn(f"playbook {playbook.id!r}, {one}", PlaybookWarning, stacklevel=2)
 
     def _let_go(self, seat: Seat) -> None:
-        journal = self._journals.pop(seat.key, None)
-        if journal is not None:
-            journal.close()
+        plan = plan_of(seat)
+        if plan is not None and plan in self._journals:
+            self._journals[plan].close()  # what is told of the run later opens it again
+            self._lent[seat.key] = plan
 
     # -- calls -----------------------------------------------------------------------------
 
@@ -423,15 +442,16 @@ class PlaybookEnforcerHook(Listening, Renderable):
         seat = self._seat(run_id, thread_id, metadata, agent_name)
         held = seat.held
         call_id = call_id or new_call_id()
-        made = Frame(hook=self, seat=seat, call_id=call_id)
+        if held is not None and not isinstance(held, Closed):
+            parent = parent or self._parent_in(seat)
+            return self._ticket(
+                seat, held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
+            )
+        frame = Frame(hook=self, seat=seat, call_id=call_id)
         if held is None:
-            return Ticket(tool, call_id, made)
-        if isinstance(held, Closed):
-            refusal = refusal_of_closed(held, tool, call_id, seat.key)
-            return Ticket(tool, call_id, made, refusal=refusal, cause=held.error)
-        parent = parent or self._parent_in(seat)
-        admission = held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
-        return Ticket(tool, call_id, made, admission=admission)
+            return Ticket(tool, call_id, frame)
+        refusal = refusal_of_closed(held, tool, call_id, seat.key)
+        return Ticket(tool, call_id, frame, refusal=refusal, cause=held.error)
 
     def _seat(
         self,
@@ -457,8 +477,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
         frame = here()
         return frame if frame is not None and frame.hook is self else None
 
-    @contextmanager
-    def calling(self, tool: str, arguments: Any = None, **where: Any) -> Iterator[Ticket]:
+    def calling(self, tool: str, arguments: Any = None, **where: Any) -> Body:
         """Let the block be the body of a call: judged on entering, settled on leaving.
 
         Parameters
@@ -481,8 +500,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
         >>> hook.enforcer.is_complete
         True
         """
-        with self.admit(tool, arguments, **where).running() as ticket:
-            yield ticket
+        return Body(lambda: self.admit(tool, arguments, **where))
 
     @contextmanager
     def run(

@@ -167,6 +167,9 @@ class PlaybookJournal(Renderable, ABC):
         """What was broken off at its end, in words; empty where nothing was."""
         return self.read().torn
 
+    def __bool__(self) -> bool:
+        return True  # an empty one is a journal, too
+
     def __len__(self) -> int:
         with self._lock:
             return len(self.read().lines) if self._end is None else self._end[0]

@@ -97,11 +97,14 @@ def _claim_lines(found: Reading, claims: Claims) -> None:
         for fault in faults[:_EACH]:
             where = f"{id_}[{fault.line}]"
             said = f"line {fault.line:,} {fault.said}"
-            claims.settle(where, told, False, basis, line_place(fault.line), said=said)
+            # Where a line does not go with the one before it, either may be the changed one.
+            apart = fault.code in ("chain", "group") and fault.line > 1
+            places = [line_place(fault.line), *([line_place(fault.line - 1)] if apart else [])]
+            claims.settle(where, told, False, basis, *places, said=said)
         if more := faults[_EACH:]:
-            places = (("lines", frozenset(fault.line - 1 for fault in more)),)
+            others = ("lines", frozenset(fault.line - 1 for fault in more))
             said = f"{counted(len(more), 'more line')} alike"
-            claims.settle(id_, told, False, basis, *places, said=said)
+            claims.settle(id_, told, False, basis, others, said=said)
 
 
 def _claim_end(found: Reading, head: str | None, claims: Claims) -> None:
@@ -163,6 +166,7 @@ def _claim_header(begun: Begun, writer: str, claims: Claims) -> None:
         line_place(1, "event", "record"),
         line_place(1, "event", "key"),
         line_place(1, "event", "plan"),
+        line_place(1, "event", "hides"),
     )
 
 

@@ -7,14 +7,13 @@ cannot be checked without a head that was noted elsewhere. Everything that was d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from runbook_nb._text import clip, counted, listed, visible
-from runbook_nb.errors import RunbookError
 from runbook_nb.playbooks.events import replay
-from runbook_nb.playbooks.journal_judged import MOST, Judged, judge_again
+from runbook_nb.playbooks.journal_judged import MOST, Judged, Part, asked_in, judge_again, parts_of
 from runbook_nb.playbooks.journal_lines import WRITER, Line, Reading
 from runbook_nb.playbooks.state import PlanState
 from runbook_nb.record.claims import (
@@ -25,13 +24,15 @@ from runbook_nb.record.claims import (
     Claims,
     Outcome,
     Place,
+    Status,
 )
+from runbook_nb.record.verification import MALFORMED
 
 #: By kind, what the claims about its events are called, and what is claimed of each.
 _CLAIMS: Final[dict[str, tuple[str, str]]] = {
     "admitted": ("admission", "the call was let through, under that step"),
     "refused": ("refusal", "the call was refused, for that reason"),
-    "settled": ("settlement", "what came of the call counts and proves that much"),
+    "settled": ("settlement", "what came of the call counts that much"),
     "closed": ("closing", "the step closes then, with that noted"),
     "skipped": ("skip", "the step is passed over then"),
     "failed": ("failure", "the step fails then"),
@@ -44,24 +45,27 @@ _CLAIMS: Final[dict[str, tuple[str, str]]] = {
     "finished": ("finish", "the run comes to that"),
 }
 
-#: By kind, the fields that tell what was asked and what came of a call; all others are decided.
-_ASKED: Final[dict[str, frozenset[str]]] = {
-    "admitted": frozenset({"call_id", "tool", "arguments", "parent", "batch", "judged", "exact"}),
-    "refused": frozenset({"call_id", "tool", "arguments", "parent", "batch", "exact"}),
-    "settled": frozenset({"call_id", "outcome", "error", "result", "arguments", "exact"}),
-    "closed": frozenset({"who", "note", "result"}),
-    "skipped": frozenset({"who", "reason"}),
-    "failed": frozenset({"who", "error"}),
-    "approved": frozenset({"step_id", "who", "note"}),
-    "resumed": frozenset({"torn"}),
+#: What is claimed of the other parts of lines.
+_PARTS: Final[dict[Part, tuple[str, str]]] = {
+    "evidence": ("evidence", "the call proves that much and no more"),
+    "words": ("words", "what was said about it is said so"),
 }
 
-#: Fields in which something is said about a decision, in the words of a version.
-_WORDS: Final = frozenset({"message", "hints", "reason", "error"})
+#: What is the journal's own word: what that is, and the kinds of events that tell it.
+_WORD: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "asked.calls": (
+        "which calls were asked for, with what, and that these are all",
+        ("admitted", "refused", "violation"),
+    ),
+    "asked.outcomes": ("what came of the calls", ("settled",)),
+    "asked.steps": (
+        "who closed, passed over, failed and approved steps, and what was said",
+        ("closed", "skipped", "failed", "approved"),
+    ),
+    "asked.torn": ("what was broken off when the plan was left", ("resumed",)),
+}
 
-#: What every line has besides, which claims about lines and times are about.
-_OF_LINES: Final = frozenset({"seq", "at", "kind", "args_digest"})
-
+_STOPPED: Final = f"{MOST} decisions before it differ"
 _BASIS: Final = "the playbook, its policy and what was asked, judged again"
 _HIDDEN: Final = "what the call was given, or gave, is not kept as it was"
 _WORDED: Final = "it was written by another version, with other words"
@@ -95,25 +99,25 @@ def claim_decisions(found: Reading, claims: Claims) -> None:
     state = _replayed(lines, claims)
     if state is None:
         return
-    judged: dict[int, Judged] = {}
+    judged: dict[Part, dict[int, Judged]] = {"decision": {}, "evidence": {}, "words": {}}
     stopped = ""
     try:
         for one in judge_again(lines):
-            judged[one.number] = one
-    except RunbookError as error:
-        stopped = clip(visible(error.message), 200)
-        if not judged:
+            judged[one.part][one.number] = one
+    except MALFORMED as error:
+        stopped = clip(visible(f"{type(error).__name__}: {error}"), 200)
+        if not judged["decision"]:
             told = "calls can be held to the playbook in the header"
             basis = "the rules of its policy"
             claims.settle("decisions", told, False, basis, line_place(1), said=stopped)
-    others = {line.number for line in lines[1:]} - judged.keys()
-    if others and not stopped:
-        stopped = f"{MOST} decisions before it differ"
     by_kind: dict[str, list[Line]] = {}
     for line in lines[1:]:
         by_kind.setdefault(line.event.kind, []).append(line)
     for kind, of_kind in by_kind.items():
-        _claim_kind(kind, of_kind, judged, stopped, found.writer == WRITER, claims)
+        _Told(*_CLAIMS[kind], "decision", judged["decision"]).claim(of_kind, claims, stopped)
+    for part, (id_, told) in _PARTS.items():
+        of_part = [line for line in lines if line.number in judged[part]]
+        _Told(id_, told, part, judged[part], own=found.writer == WRITER).claim(of_part, claims)
     _claim_counts(lines, state, claims)
 
 
@@ -123,7 +127,7 @@ def _replayed(lines: Sequence[Line], claims: Claims) -> PlanState | None:
     basis = "the plan, replayed"
     try:
         state = replay(line.event for line in lines)
-    except (RunbookError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         number = _first_that_cannot(lines)
         said = f"line {number:,}: {clip(visible(str(error)), 200)}"
         claims.settle("replay", told, False, basis, line_place(number), said=said)
@@ -141,64 +145,74 @@ def _first_that_cannot(lines: Sequence[Line]) -> int:
     for line in lines:
         try:
             state = apply(state, line.event)
-        except (RunbookError, LookupError, TypeError, ValueError, AttributeError):
+        except MALFORMED:
             return line.number
     return len(lines)
 
 
-def _claim_kind(  # noqa: PLR0917 - what was judged, and how that is told
-    kind: str,
-    lines: Sequence[Line],
-    judged: Mapping[int, Judged],
-    stopped: str,
-    own_words: bool,
-    claims: Claims,
-) -> None:
-    id_, told = _CLAIMS[kind]
-    by: dict[tuple[str, str], list[int]] = {}
-    for line in lines:
-        by.setdefault(_status(judged.get(line.number), stopped, own_words), []).append(line.number)
+class _Told:
+    """Claims about one part of lines: what they are called, and what became of each.
 
-    def tell(number: int) -> tuple[Any, Any]:
-        one = judged[number]
+    Parameters
+    ----------
+    id_, told : str
+        What the claims are called, and what is claimed.
+    part : str
+        The part of the lines.
+    judged : mapping
+        What became of judging each line again.
+    own : bool
+        Whether the journal was written by this version, and in its words.
+    """
+
+    def __init__(
+        self, id_: str, told: str, part: Part, judged: Mapping[int, Judged], *, own: bool = True
+    ) -> None:
+        self.id, self.told, self.part, self.judged = id_, told, part, judged
+        self._worded = part == "words" and not own
+
+    def claim(self, lines: Sequence[Line], claims: Claims, stopped: str = "") -> None:
+        """Claim it of lines: of each by its name where they are few, else together."""
+        by: dict[tuple[Status, str], list[int]] = {}
+        for line in lines:
+            one = self.judged.get(line.number)
+            became = self._status(one) if one is not None else (UNCHECKED, stopped or _STOPPED)
+            by.setdefault(became, []).append(line.number)
+        names = {line.number: _name(line) for line in lines}
+        twice = {name for name, times in Counter(names.values()).items() if times > 1}
+        told = {line.number: line.event.to_dict() for line in lines}
+        against = frozenset(by.get((CONTRADICTED, _BASIS), ()))
+
+        def name_of(number: int) -> str:
+            name = names[number]
+            return f"{name}, line {number}" if name in twice else name
+
+        def cover_of(numbers: Any) -> tuple[Place, ...]:
+            several = [numbers] if isinstance(numbers, int) else sorted(numbers)
+            if against.intersection(several):
+                return tuple(line_place(number) for number in several)
+            return tuple(
+                line_place(number, "event", name)
+                for number in several
+                for name in sorted(parts_of(told[number])[self.part])
+            )
+
+        outcomes = [
+            Outcome(status, numbers, why, self._difference) for (status, why), numbers in by.items()
+        ]
+        singly = self.part != "words"
+        claims.many(self.id, self.told, outcomes, name_of, cover_of, singly=singly)
+
+    def _status(self, one: Judged) -> tuple[Status, str]:
+        if self._worded:
+            return UNCHECKED, _WORDED
+        if one.hidden:
+            return UNCHECKED, _HIDDEN
+        return (CONFIRMED if one.holds else CONTRADICTED), _BASIS
+
+    def _difference(self, number: int) -> tuple[Any, Any]:
+        one = self.judged[number]
         return (None, one.said) if one.said else ({one.field: one.expected}, {one.field: one.found})
-
-    names = {line.number: _name(line) for line in lines}
-    twice = {name for name, times in Counter(names.values()).items() if times > 1}
-    contradicted = frozenset(by.get((CONTRADICTED, _BASIS), ()))
-
-    def name_of(number: int) -> str:
-        name = names[number]
-        return f"{name}, line {number}" if name in twice else name
-
-    def cover_of(numbers: Any) -> tuple[Place, ...]:
-        several = [numbers] if isinstance(numbers, int) else sorted(numbers)
-        if contradicted.intersection(several):
-            return tuple(line_place(number) for number in several)
-        decided = sorted(_decided(kind, lines[0]))
-        return tuple(line_place(number, "event", name) for number in several for name in decided)
-
-    outcomes = [
-        Outcome(status, numbers, why, tell)  # type: ignore[arg-type]
-        for (status, why), numbers in by.items()
-    ]
-    claims.many(id_, told, outcomes, name_of, cover_of)
-
-
-def _status(one: Judged | None, stopped: str, own_words: bool) -> tuple[str, str]:
-    if one is None:
-        return UNCHECKED, stopped
-    if one.holds:
-        return CONFIRMED, _BASIS
-    if one.hidden:
-        return UNCHECKED, _HIDDEN
-    if one.field in _WORDS and not own_words:
-        return UNCHECKED, _WORDED
-    return CONTRADICTED, _BASIS
-
-
-def _decided(kind: str, line: Line) -> set[str]:
-    return set(line.event.to_dict()) - _OF_LINES - _ASKED.get(kind, frozenset())
 
 
 def _name(line: Line) -> str:
@@ -257,40 +271,24 @@ def claim_asked(found: Reading, claims: Claims) -> None:
         Takes the claims.
     """
     lines = found.lines
-    kinds: dict[str, list[int]] = {}
-    for line in lines:
-        kinds.setdefault(line.event.kind, []).append(line.number)
-    _claim_word("asked.calls", "which calls were asked for, and with what", kinds, _CALLS, claims)
-    _claim_word("asked.outcomes", "what came of the calls", kinds, ("settled",), claims)
-    told = "who closed, passed over, failed and approved steps, and what was said"
-    _claim_word("asked.people", told, kinds, _PEOPLE, claims)
+    for id_, (told, kinds) in _WORD.items():
+        asked = {
+            line.number: names
+            for line in lines
+            if line.event.kind in kinds and (names := asked_in(line.event.to_dict()))
+        }
+        covers = tuple(
+            line_place(number, "event", name)
+            for number, names in asked.items()
+            for name in sorted(names)
+        )
+        if asked:
+            claims.unchecked(id_, told, NOTHING_ELSE, *covers, count=len(asked))
     back = next((two.number for one, two in pairwise(lines) if _earlier(two, one)), None)
     times = "when all of that happened"
     why = NOTHING_ELSE if back is None else f"the clock went back at line {back:,}"
     covers = tuple(line_place(line.number, "event", "at") for line in lines)
     claims.unchecked("asked.times", times, why, *covers, count=len(lines))
-
-
-_CALLS: Final = ("admitted", "refused")
-_PEOPLE: Final = ("closed", "skipped", "failed", "approved")
-
-
-def _claim_word(
-    id_: str,
-    told: str,
-    kinds: Mapping[str, Sequence[int]],
-    wanted: Iterable[str],
-    claims: Claims,
-) -> None:
-    covers = tuple(
-        line_place(number, "event", name)
-        for kind in wanted
-        for number in kinds.get(kind, ())
-        for name in sorted(_ASKED[kind])
-    )
-    count = sum(len(kinds.get(kind, ())) for kind in wanted)
-    if count:
-        claims.unchecked(id_, told, NOTHING_ELSE, *covers, count=count)
 
 
 def _earlier(one: Line, other: Line) -> bool:

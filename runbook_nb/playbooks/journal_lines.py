@@ -25,6 +25,7 @@ from runbook_nb._value import frozen
 from runbook_nb._version import __version__
 from runbook_nb.errors import CycleError, JournalError, JsonError, RunbookError
 from runbook_nb.playbooks.events import Event, from_dict
+from runbook_nb.record.verification import MALFORMED
 
 #: The form of a journal's lines.
 SCHEMA: Final = "runbook_nb/playbook-journal/1"
@@ -297,7 +298,14 @@ def read_texts(
         size -= sum(lengths[first - 1 :]) - (1 if unended else 0)
         del lines[first - 1 :]
         unended = False
-    return Reading(lines=tuple(lines), faults=tuple(faults), torn=torn, size=size, unended=unended)
+    return Reading(
+        lines=tuple(lines),
+        faults=tuple(faults),
+        torn=torn,
+        size=size,
+        unended=unended,
+        writer=writer,
+    )
 
 
 def _body_of(data: bytes) -> dict[str, Any] | None:
@@ -350,7 +358,7 @@ def _read(
         event = from_dict(told)
         if encode(event.to_dict()) != encode(told):
             raise ValueError("it is not how that event is written")
-    except (RunbookError, ValueError, TypeError, AttributeError, LookupError) as error:
+    except MALFORMED as error:
         wrong("event", f"holds no event: {clip(visible(str(error)), 200)}")
         return None
     if event.seq != number:

@@ -83,7 +83,7 @@ def judge(terms: Terms, state: PlanState, tool: str, arguments: Any = MISSING) -
         return Judgement(allowed=True, housekeeping=True)
     if current is None:
         return _after_the_last(terms, state, tool) if state.plan.completed else _ALLOWED
-    if terms.budget is not None and _used(state) >= terms.budget:
+    if terms.budget is not None and calls_used(state) >= terms.budget:
         return _against(
             state,
             current,
@@ -128,7 +128,8 @@ def missing_tools(terms: StepTerms, state: PlanState) -> list[str]:
     return [tool for tool in terms.tools if not seen[tool]]
 
 
-def _used(state: PlanState) -> int:
+def calls_used(state: PlanState) -> int:
+    """Count the calls that a plan has had, those that run or were left running among them."""
     running = sum(len(facts.running) for facts in state.steps.values())
     return state.plan.total_tool_calls + running
 
@@ -263,13 +264,16 @@ def is_done(terms: Terms, state: PlanState, name: str) -> bool:
 def _judged_anywhere(
     terms: Terms, state: PlanState, current: StepTerms, tool: str, arguments: Any
 ) -> Judgement:
-    """Judge a call where steps interleave: it goes to the first open step that lists its tool."""
-    listing = [one for one in terms.steps if one.index not in state.closed and tool in one.tools]
-    found = [_judged_at(terms, state, one, tool, arguments) for one in listing]
-    fitting = next((one for one in found if one.allowed and one.violation is None), None)
-    if fitting is not None:
-        return fitting
-    return found[0] if found else _judged_at(terms, state, current, tool, arguments)
+    """Judge a call where steps interleave: it goes to the first open step that lists its tool.
+
+    Of a tool that none lists, the step at the pointer is asked first, then those that list nothing.
+    """
+    still = [one for one in terms.steps if one.index not in state.closed]
+    listing = [one for one in still if tool in one.tools]
+    asked = listing or [current, *(one for one in still if not one.tools)]
+    found = [_judged_at(terms, state, one, tool, arguments) for one in asked]
+    fitting = (one for one in found if one.allowed and one.violation is None)
+    return next(fitting, found[0])
 
 
 def _judged_past(

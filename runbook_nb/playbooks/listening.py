@@ -16,7 +16,7 @@ from runbook_nb.errors import PlaybookDefinitionError, PlaybookError
 from runbook_nb.playbooks.frames import Frame
 from runbook_nb.playbooks.keeper import OUTCOMES
 from runbook_nb.playbooks.scopes import Closed, Plans, Seat, key_of
-from runbook_nb.playbooks.tickets import Ticket
+from runbook_nb.playbooks.tickets import Refusal, Ticket
 from runbook_nb.playbooks.toolevent import first_of, tell, where_of
 from runbook_nb.tools.context import new_call_id
 
@@ -106,14 +106,17 @@ class Listening(ABC):
 
         Sets ``event.cancel`` to what the model is to be told, ``event.refusal`` to the same as
         structure and, where it had none, ``event.call_id``. A call that was let through waits for
-        `after`, or for the settling of the ticket.
+        `after`, or for the settling of the ticket; one that is not made after all has to be told
+        of, too. One that another has cancelled already is not judged, except under ``compat``.
 
         Raises
         ------
         PlaybookError
-            ``two_enforcers``: another hook that refuses calls has judged it.
+            ``two_enforcers``: another hook that refuses calls has judged it. ``bad_event``.
         """
-        self._refuse_second(event)
+        self._look_at(event)
+        if self._cancelled_by_another(event):
+            return self._not_judged(event)
         arguments = getattr(event, "arguments", None)
         ticket = self.admit(event.tool_name, arguments, **where_of(event))
         self._told(event, ticket)
@@ -132,10 +135,11 @@ class Listening(ABC):
             The events of one reply of one run, in order.
         """
         for event in events:
-            self._refuse_second(event)
+            self._look_at(event)
         first, *_ = [where_of(event) for event in events] or [{}]
         seat = self._seat(**{name: first.get(name) for name in _RUN})
-        if not events or seat.held is None or isinstance(seat.held, Closed):
+        alone = seat.held is None or isinstance(seat.held, Closed)
+        if not events or alone or any(map(self._cancelled_by_another, events)):
             return [self.before(event) for event in events]
         calls = [
             {
@@ -160,34 +164,64 @@ class Listening(ABC):
         bool
             Whether it may be made; if not, the event now says so.
         """
-        if getattr(event, "refusal", None) is not None:
-            return False
         ticket = self._ticket_of(event)
+        if ticket is None and _cancelled(event):
+            return False
         if ticket is not None and not ticket.confirm():
             self._told(event, ticket)
         return ticket is None or ticket.allowed
 
-    def _refuse_second(self, event: Any) -> None:
+    def _cancelled_by_another(self, event: Any) -> bool:
+        own = getattr(event, "judged_by", None) is self
+        return _cancelled(event) and not own and self.policy.profile != "compat"
+
+    def _not_judged(self, event: Any) -> Ticket:
+        where = where_of(event)
+        seat = self._seat(**{name: where[name] for name in _RUN})
+        call_id = where["call_id"] or new_call_id()
+        refusal = Refusal(
+            code="cancelled",
+            text=str(event.cancel),
+            tool=event.tool_name,
+            call_id=call_id,
+            key=seat.key,
+        )
+        frame = Frame(hook=cast("PlaybookEnforcerHook", self), seat=seat, call_id=call_id)
+        return Ticket(event.tool_name, call_id, frame, refusal=refusal)
+
+    def _look_at(self, event: Any) -> None:
+        if not isinstance(getattr(event, "tool_name", None), str):
+            raise PlaybookError(
+                f"an event names its tool as tool_name; this {type(event).__name__} does not",
+                code="bad_event",
+                where="event",
+                fix="tell a ToolEvent, or an object with its attributes",
+            )
         other = getattr(event, "judged_by", None)
         if isinstance(other, Listening):
             self.alone_with(other)
 
     def _told(self, event: Any, ticket: Ticket) -> None:
         tell(event, "judged_by", self)
-        if getattr(event, "call_id", None) is None:
+        given = getattr(event, "call_id", None)
+        if given is None:
             tell(event, "call_id", ticket.call_id)
         if ticket.refusal is not None:
             tell(event, "refusal", ticket.refusal)
             event.cancel = ticket.refusal.text
         else:
-            ticket.open_in(ticket.frame.seat.waiting)
+            if _cancelled(event) and getattr(event, "refusal", None) is not None:
+                tell(event, "refusal", None)  # it was refused before, and is asked about again
+                event.cancel = None
+            ticket.open_in(ticket.frame.seat.waiting, given or ticket.call_id)
 
     def after(self, event: Any) -> Settlement | None:
         """Settle the call an event tells of; of one that was refused, nothing.
 
-        ``event.outcome`` says what came of it where it is set; otherwise an ``error`` makes it a
-        failure. An answer that came from a cache is ``"cached"``; one that came after attempts
-        which failed is ``"retried"``, and only its last attempt is told of.
+        ``event.outcome`` says what came of it where it is set; otherwise a call that somebody
+        cancelled is ``"cancelled"``, and an ``error`` makes it a failure. An answer that came from
+        a cache is ``"cached"``; one that came after attempts which failed is ``"retried"``, and
+        only its last attempt is told of.
 
         Returns
         -------
@@ -199,13 +233,13 @@ class Listening(ABC):
         PlaybookError
             ``unknown_call``: `before` was not told of it; ``bad_outcome``.
         """
-        if getattr(event, "refusal", None) is not None:
-            return None
         ticket = self._ticket_of(event)
         if ticket is None:
             return None
         error = getattr(event, "error", None)
-        outcome = getattr(event, "outcome", None) or ("ok" if error is None else "error")
+        outcome = getattr(event, "outcome", None)
+        if outcome is None:
+            outcome = "cancelled" if _cancelled(event) else "ok" if error is None else "error"
         if outcome not in OUTCOMES:
             raise PlaybookError(
                 f"a call cannot come to {outcome!r}",
@@ -229,7 +263,7 @@ class Listening(ABC):
         waiting = seat.waiting
         call_id = getattr(event, "call_id", None)
         ticket = waiting.get(call_id) if call_id is not None else first_of(waiting, event.tool_name)
-        if ticket is None and not _was_refused(seat.held, call_id):
+        if ticket is None and not _cancelled(event) and not _was_refused(seat.held, call_id):
             raise PlaybookError(
                 f"after() was told of call {call_id!r} of {event.tool_name!r} in run {key!r}, "
                 "which before() has not judged, or which is settled",
@@ -247,6 +281,10 @@ class Listening(ABC):
         return key_of(self._scope, run_id, thread_id)
 
 
+def _cancelled(event: Any) -> bool:
+    return getattr(event, "cancel", None) is not None
+
+
 def _named(hook: Any) -> str:
     playbook = hook.playbook
     return "by a selector" if playbook is None else f"over {playbook.id!r}"
@@ -255,4 +293,8 @@ def _named(hook: Any) -> str:
 def _was_refused(held: Any, call_id: str | None) -> bool:
     if held is None or isinstance(held, Closed):
         return held is not None
-    return any(one.call_id == call_id and one.outcome == "refused" for one in held.calls)
+    again = f"{call_id}~"  # what the plan puts after an id that comes again
+    return any(
+        one.outcome == "refused" and (one.call_id == call_id or one.call_id.startswith(again))
+        for one in held.calls
+    )

@@ -13,12 +13,11 @@ from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._sync import is_awaitable
 from runbook_nb._value import frozen
 from runbook_nb.errors import PlaybookDefinitionError, ToolRefused, describe_error
-from runbook_nb.playbooks.account import account_of, joined_account
+from runbook_nb.playbooks.account import joined_account
 from runbook_nb.playbooks.model import Playbook
 from runbook_nb.playbooks.outline import structure_of
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.run import PlaybookRun, run_of
-from runbook_nb.playbooks.told import Told
 from runbook_nb.record.redact import as_redact
 from runbook_nb.record.steps import STEP_DECIDER
 
@@ -204,8 +203,7 @@ class PlaybookProcedure:
         if self._drive is not None or enforcer.state.verdict is None:
             enforcer.finish()
         policy = as_redact(redact)
-        told = Told.of_run(run_of(enforcer.events, args=args))
-        account = joined_account(account_of(told), given[0])
+        account = joined_account(run_of(enforcer.events, args=args).account, given[0])
         return run_of(enforcer.events, redact=policy, args=args, also=account)
 
     def _begun(self) -> PlaybookEnforcer:

@@ -71,7 +71,7 @@ def _parse(text: str, kind: str, path: Path | None) -> Any:
         raise _too_much(f"{what} is longer than {BOUNDS.characters} characters", "too_large", path)
     try:
         value = json.loads(text) if kind == "json" else yaml.load(text, Loader=yaml.SafeLoader)
-        size, depth = _extent(value, {}, 0)
+        size, depth = extent_of(value)
     except (ValueError, yaml.YAMLError) as error:
         # ValueError: bad JSON, and what YAML reads as a date that there is not.
         bad = isinstance(error, json.JSONDecodeError | yaml.YAMLError)
@@ -90,8 +90,19 @@ def _too_much(message: str, code: str, path: Path | None) -> PlaybookLoadError:
     return refused(message, code, path=path)
 
 
+def extent_of(value: Any) -> tuple[int, int]:
+    """Count the values and the levels that aliases written out would make.
+
+    Examples
+    --------
+    >>> shared = [1, 2, 3]
+    >>> extent_of({"a": shared, "b": [shared, shared]})
+    (14, 3)
+    """
+    return _extent(value, {}, 0)
+
+
 def _extent(value: Any, known: dict[int, tuple[int, int]], depth: int) -> tuple[int, int]:
-    """Count the values and levels that aliases written out would make."""
     if not isinstance(value, dict | list):
         return 1, 0
     if depth > BOUNDS.depth:

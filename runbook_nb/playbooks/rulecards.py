@@ -110,11 +110,17 @@ def report_card(report: PlaybookReport) -> Card:
     words = VERDICTS.get(report.verdict, report.verdict)
     share = f"{report.score:.0%} of the evidence asked for"
     told = (
-        f"{len(report.unresolved)} required steps not done",
+        f"{counted(len(report.unresolved), 'required step')} not done",
         f"deviations {len(report.deviations)}",
         share,
     )
-    parts = Facts(label="", items=tuple(facts), total=len(facts), empty="nothing is left open")
+    parts = Facts(
+        label="Left open, or against the playbook",
+        items=tuple(facts),
+        total=len(facts),
+        style="not_checked",
+        empty="nothing",
+    )
     return Card(
         kind="Report",
         full_kind="Playbook report",
@@ -125,7 +131,7 @@ def report_card(report: PlaybookReport) -> Card:
         heading=(words, *chips),
         sections=(
             Section(label="", parts=(Prose(text=" · ".join(told), tone="dim"),), in_text=False),
-            Section(label="What is open", parts=(parts,)),
+            Section(label="", parts=(parts,)),
         ),
         closing=told,
         foot="",

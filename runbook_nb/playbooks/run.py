@@ -6,7 +6,7 @@ same record as the live one. What is counted of a step is counted by `record.ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -87,17 +87,17 @@ class PlaybookRun(Run):
     events: tuple[Event, ...]
 
     @cached_property
+    def account(self) -> Mapping[str, Any]:
+        """What an answer made of it has to say: a row per step, and what was not covered."""
+        from runbook_nb.playbooks.account import account_of
+        from runbook_nb.playbooks.told import Told
+
+        return account_of(Told.of_run(self))
+
+    @cached_property
     def report(self) -> PlaybookReport:
         """What it came to, judged from its events; ids and names in it are not served."""
-        from runbook_nb.playbooks.begun import skills_from
-        from runbook_nb.playbooks.keeper import Keeper
-        from runbook_nb.playbooks.report import report_of
-        from runbook_nb.playbooks.terms import Terms
-        from runbook_nb.playbooks.values import Kept
-
-        state = replay(self.events)
-        terms = Terms(state.playbook, skills_from(state.skills), state.policy)
-        return report_of(Keeper(terms, state, Kept(None)))
+        return _report_on(self.events)
 
     @property
     def pointer(self) -> StructureNode | None:
@@ -131,6 +131,18 @@ class PlaybookRun(Run):
         from runbook_nb.playbooks.cards import run_head
 
         return run_head(self)
+
+
+def _report_on(events: Sequence[Event]) -> PlaybookReport:
+    from runbook_nb.playbooks.begun import skills_from
+    from runbook_nb.playbooks.keeper import Keeper
+    from runbook_nb.playbooks.report import report_of
+    from runbook_nb.playbooks.terms import Terms
+    from runbook_nb.playbooks.values import Kept
+
+    state = replay(events)
+    terms = Terms(state.playbook, skills_from(state.skills), state.policy)
+    return report_of(Keeper(terms, state, Kept(None)))
 
 
 def run_of(
@@ -190,6 +202,8 @@ class _Recorder:
             self.taken_up(begun.plan)
         for event in events[1:]:
             _TOLD[type(event)](self, event)
+        self.report = _report_on(self.events)
+        self.tell_stuck()
 
     def run(
         self, policy: Redact | None, args: Mapping[str, Any], also: Mapping[str, Any]
@@ -199,10 +213,7 @@ class _Recorder:
             self.come_to(self.stage or self.first)
             for key, value in also.items():
                 self.write(key, value)
-        here = next(
-            (n for n in self.structure.nodes if self.state[n.key] not in ("completed", "skipped")),
-            None,
-        )
+        here = self.here
         over = self.verdict is not None or here is None
         run = PlaybookRun(
             name=self.begun.playbook.id,
@@ -223,6 +234,7 @@ class _Recorder:
         run.verdict = self.verdict
         run.seconds = FrozenDict(self.seconds)
         run.events = self.events
+        run.report = self.report
         return run
 
     def _waits(self, here: StructureNode) -> FrozenDict:
@@ -234,6 +246,20 @@ class _Recorder:
         if self.state[here.key] == "stuck":
             wanted = "somebody to decide: no call can close the step"
         return FrozenDict(reason=f"step {here.name} waits for {wanted}", expects=None)
+
+    @property
+    def here(self) -> StructureNode | None:
+        """The first step that is neither done nor passed by."""
+        nodes = self.structure.nodes
+        return next((n for n in nodes if self.state[n.key] not in ("completed", "skipped")), None)
+
+    def tell_stuck(self) -> None:
+        """Say that a step is stuck where its policy lets that pass in silence."""
+        here, reason = self.here, self.report.stuck
+        if reason and here is not None and self.state[here.key] not in ("stuck", "failed"):
+            stage = self.come_to(StageRef(here.key, here.name, "step"))
+            self.add("stuck", stage, None, freeze({"why": reason}))
+            self.turn(stage, "stuck")
 
     # -- writing ---------------------------------------------------------------------------
 

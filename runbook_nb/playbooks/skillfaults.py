@@ -7,7 +7,8 @@ from typing import Any
 
 from runbook_nb._text import clip, did_you_mean, visible
 from runbook_nb.errors import DefinitionError
-from runbook_nb.playbooks.ground import Findings, Ground, named, text_faults
+from runbook_nb.playbooks.ground import Findings, Ground, text_faults
+from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.lint import LintFinding
 from runbook_nb.playbooks.patterns import parse_pattern
 
@@ -65,7 +66,7 @@ def _entry(ground: Ground, where: str, entry: str) -> Findings:
             code="bad_tool_pattern",
             severity="warning",
             where=where,
-            message=f"{named(entry)} is taken for a name under this policy, and allows no tool",
+            message=f"{quoted(entry)} is taken for a name under this policy, and allows no tool",
             fix="use skill_patterns='understood', or name a tool",
         )
     elif ground.tools is not None and not any(map(pattern.names, ground.tools)):
@@ -74,6 +75,6 @@ def _entry(ground: Ground, where: str, entry: str) -> Findings:
             code="unknown_tool",
             severity="warning",
             where=where,
-            message=f"there is no tool {named(pattern.tool)}",
+            message=f"there is no tool {quoted(pattern.tool)}",
             fix=near or "name a tool that exists",
         )

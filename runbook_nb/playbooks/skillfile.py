@@ -17,6 +17,7 @@ from runbook_nb._text import clip, counted, did_you_mean, listed, visible
 from runbook_nb.errors import DefinitionError, LoadError, Problem
 from runbook_nb.playbooks.patterns import parse_pattern
 from runbook_nb.playbooks.policy import PROFILES
+from runbook_nb.playbooks.published import extent_of
 from runbook_nb.playbooks.skills import SKILL_FILE, Skill
 
 #: What is read at most.
@@ -265,8 +266,7 @@ class _Reader:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    if len(text) > BOUNDS.characters:
-        raise LoadError(f"the file is longer than {BOUNDS.characters} characters", code="bad_skill")
+    _refuse_long(text)
     found = _SAFE.match(text)
     if found is None:
         began = re.match(r"\s*---[ \t\r]*(?:\n|\Z)", text)
@@ -277,6 +277,11 @@ def _parted(text: str) -> tuple[str, str]:
             fix="put 'name: ...' and 'description: ...' between two lines of '---'",
         )
     return found[1] or "", found[2] or ""
+
+
+def _refuse_long(text: str) -> None:
+    if len(text) > BOUNDS.characters:
+        raise LoadError(f"the file is longer than {BOUNDS.characters} characters", code="bad_skill")
 
 
 def _apart(text: str) -> list[str]:
@@ -310,11 +315,15 @@ def _by_the_letter(text: str, path: Path | None) -> Skill:
 
     found = _COMPAT.match(text)
     given: Any = {}
-    if found is not None and len(text) <= BOUNDS.characters:
+    _refuse_long(text)
+    if found is not None:
         try:
             given = yaml.safe_load(found[1]) or {}
-        except (yaml.YAMLError, ValueError):
+        except (yaml.YAMLError, ValueError, RecursionError):
             given = {}
+        size, depth = extent_of(given)
+        if size > BOUNDS.characters or depth > BOUNDS.depth:
+            raise LoadError("the front matter holds more than is read", code="bad_skill")
     if not isinstance(given, Mapping):
         raise _NotFields("the front matter is no mapping of fields", code="bad_skill")
     missing = [key for key in ("name", "description") if not given.get(key)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from runbook_nb.playbooks.eventkinds import args_digest
 from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan
 from runbook_nb.playbooks.policy import EnforcementPolicy
 
@@ -168,8 +169,10 @@ class Noted:
         What was noted.
     seq : int
         The event it came with.
-    call_id, args_digest : str or None
-        The call, and a digest of what it was called with.
+    call_id : str or None
+        The call.
+    arguments : object
+        What it was called with, redacted.
 
     Examples
     --------
@@ -180,7 +183,12 @@ class Noted:
     violation: EnforcementViolation
     seq: int
     call_id: str | None = None
-    args_digest: str | None = None
+    arguments: Any = None
+
+    @property
+    def args_digest(self) -> str | None:
+        """A digest of what it was called with."""
+        return args_digest(self.arguments)
 
 
 @dataclass(slots=True)
@@ -246,7 +254,11 @@ class PlanState:
         return [one.violation for one in self.noted]
 
     def facts_of(self, step_id: str) -> StepFacts:
-        """Give the facts of a step, made when first asked for."""
+        """Give the facts of a step; empty ones, kept nowhere, where nothing happened to it."""
+        return self.steps.get(step_id) or StepFacts(step_id)
+
+    def touched(self, step_id: str) -> StepFacts:
+        """Give the facts of a step that something happens to; for `events.apply` alone."""
         facts = self.steps.get(step_id)
         if facts is None:
             facts = self.steps[step_id] = StepFacts(step_id)

@@ -10,10 +10,10 @@ from runbook_nb.playbooks.ground import (
     Findings,
     Ground,
     Place,
-    named,
     text_faults,
     why_impossible,
 )
+from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.lint import Severity
 from runbook_nb.playbooks.skills import skills_of, unresolved_skills
 from runbook_nb.playbooks.vocabulary import problems_in, read_step
@@ -29,7 +29,7 @@ def _ids(ground: Ground, at: Place) -> Findings:
             "duplicate_id",
             "warning" if ground.policy.allow_duplicate_ids else "error",
             "id",
-            f"is {named(at.step.id)}, as that of steps[{first}]: both would share one record",
+            f"is {quoted(at.step.id)}, as that of steps[{first}]: both would share one record",
             "give each step an id of its own",
         )
 
@@ -65,12 +65,12 @@ def _expected(ground: Ground, at: Place) -> Findings:
                 "unknown_tool",
                 "error",
                 where,
-                f"there is no tool {named(tool)}",
+                f"there is no tool {quoted(tool)}",
                 near or "name a tool that exists",
             )
         why = why_impossible(ground, step, tool)
         if why is not None:
-            yield at.found("impossible_tool", "error", where, f"{named(tool)} {why[0]}", why[1])
+            yield at.found("impossible_tool", "error", where, f"{quoted(tool)} {why[0]}", why[1])
     if not step.expected_tools and not step.kind and ground.allows_nothing(step):
         message = "names skills that allow no tool at all, so no call closes the step"
         fix = "list tools in a skill, or write kind: manual"
@@ -118,7 +118,7 @@ def _effort(ground: Ground, at: Place) -> Findings:
             "floor_never_met",
             "warning",
             "min_tool_calls",
-            f"is {floor}, and the first call of {named(min(only))} closes the step",
+            f"is {floor}, and the first call of {quoted(min(only))} closes the step",
             "use floor='hold', or write 1",
         )
 
@@ -133,7 +133,7 @@ def _probes(ground: Ground, at: Place) -> Findings:
                 "duplicate_probe",
                 "warning",
                 where,
-                f"is called {named(probe.name)}, as an earlier one, and is never asked for",
+                f"is called {quoted(probe.name)}, as an earlier one, and is never asked for",
                 "give each probe a name of its own",
             )
             continue
@@ -183,7 +183,7 @@ def _checks(ground: Ground, at: Place) -> Findings:
                 "unknown_tool",
                 severity,
                 place,
-                f"there is no tool {named(tool)}",
+                f"there is no tool {quoted(tool)}",
                 near or "name a tool that exists",
             )
 
@@ -207,17 +207,17 @@ def _requires(ground: Ground, at: Place) -> Findings:
         where = f"requires[{place}]"
         if wanted in steps[at.n :]:
             what = "this step" if wanted == at.step.id else "a later step"
-            message = f"{named(wanted)} is {what}, which cannot be done before"
+            message = f"{quoted(wanted)} is {what}, which cannot be done before"
             yield at.found("requires_later_step", "error", where, message, "name an earlier step")
         elif wanted in steps:
             first = ground.playbook.steps[steps.index(wanted)]
             if not first.required and ground.policy.optional == "passable":
-                message = f"{named(wanted)} is optional: passed over, it keeps this step from calls"
+                message = f"{quoted(wanted)} is optional, and passed over it bars this step"
                 fix = "make it required, or leave it out"
                 yield at.found("requires_optional_step", "warning", where, message, fix)
         elif ground.tools is not None and wanted not in ground.tools:
             near = did_you_mean(wanted, [*steps[: at.n], *sorted(ground.tools)])
-            message = f"{named(wanted)} is neither an earlier step nor a tool"
+            message = f"{quoted(wanted)} is neither an earlier step nor a tool"
             fix = near or "name an earlier step, or a tool"
             yield at.found("unknown_requirement", "error", where, message, fix)
 
@@ -243,7 +243,7 @@ def _uses(ground: Ground, at: Place) -> Findings:
             "unresolved_skill",
             "error" if policy.unresolved_skills == "error" else "warning",
             f"uses[{step.uses.index(key)}]",
-            f"there is no skill {named(key)}, so it neither binds nor asks for anything",
+            f"there is no skill {quoted(key)}, so it neither binds nor asks for anything",
             near or "give the skill, or leave it out",
         )
     used = skills_of(step, ground.skills)

@@ -175,7 +175,8 @@ def _terms_of(
     floor, cap = effort_of(step, skills, inherit=policy.inherit_effort)
     entries = allowed_tools_for(step, skills, empty_skill_list=policy.empty_skill_list)
     open_ended = not step.expected_tools and cap is None
-    by_person = step.kind is not None or (open_ended and policy.empty_step == "manual")
+    by_kind = step.kind == "manual" or (step.kind == "approval" and not step.expected_tools)
+    by_person = by_kind or (open_ended and policy.empty_step == "manual")
     return StepTerms(
         index=place,
         step=step,

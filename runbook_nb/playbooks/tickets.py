@@ -7,17 +7,18 @@ shows refusals reads the structure, so that a tool which prints the same words d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._value import frozen
 from runbook_nb.errors import Paused, RunCancelled, ToolRefused
 from runbook_nb.playbooks.admission import PREFIX, Admission, Settlement, refusal_text
-from runbook_nb.playbooks.frames import Frame, entered, plan_of
+from runbook_nb.playbooks.frames import Frame, enter, leave, plan_of
 from runbook_nb.playbooks.scopes import Closed
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 
 
@@ -88,13 +89,15 @@ class Ticket:
     Attributes
     ----------
     tool, call_id : str
-        The call.
+        The call; where an id comes again, the plan tells both apart by a suffix.
     frame : Frame
         Where it is made.
     admission : Admission or None
         What the enforcer said.
     refusal : Refusal or None
         Why it may not be made.
+    cause : BaseException or None
+        What kept the run from having a plan; for the host, not for the model.
 
     Examples
     --------
@@ -107,10 +110,10 @@ class Ticket:
     """
 
     __slots__ = (
-        "_cause",
         "_opened_in",
         "admission",
         "call_id",
+        "cause",
         "frame",
         "refusal",
         "settled",
@@ -132,11 +135,11 @@ class Ticket:
         self.frame = frame
         self.refusal = refusal
         self.settled = refusal is not None
-        self._cause = cause
+        self.cause = cause
         self.admission = admission
         if admission is not None and not admission.allowed:
             self._refuse(admission)
-        self._opened_in: dict[str, Ticket] | None = None
+        self._opened_in: tuple[dict[str, Ticket], str] | None = None
 
     def __repr__(self) -> str:
         word = "refused" if self.refusal else "settled" if self.settled else "admitted"
@@ -214,8 +217,7 @@ class Ticket:
         )
         return settlement
 
-    @contextmanager
-    def running(self, *, ends: bool = True) -> Iterator[Ticket]:
+    def running(self, *, ends: bool = True) -> Body:
         """Let the block be the body of the call, and settle the call when it ends.
 
         Calls made in the block are judged in the same plan and name this one as theirs. An error
@@ -230,28 +232,68 @@ class Ticket:
         Raises
         ------
         ToolRefused
-            The call may not be made.
+            The call may not be made; the block is not entered.
         """
-        self.confirm()
-        if self.refusal is not None:
-            raise self.refusal.error() from self._cause
-        try:
-            with entered(self.frame):
-                yield self
-        except BaseException as error:
-            self.settle(outcome_of(error), error=error)
-            raise
-        if ends:
-            self.settle("ok")
+        return Body(lambda: self, ends=ends)
+
+    def open_in(self, waiting: dict[str, Ticket], name: str) -> None:
+        """Wait among others to be settled by somebody who knows only the id he gave."""
+        self._opened_in = waiting, name
+        waiting[name] = self
 
     def _leave(self) -> None:
         if self._opened_in is not None:
-            self._opened_in.pop(self.call_id, None)
+            waiting, name = self._opened_in
+            waiting.pop(name, None)
 
-    def open_in(self, waiting: dict[str, Ticket]) -> None:
-        """Wait among others to be settled by somebody who knows only the call's id."""
-        self._opened_in = waiting
-        waiting[self.call_id] = self
+
+class Body:
+    """The body of a call, as a block; see `Ticket.running`.
+
+    Parameters
+    ----------
+    ask : callable
+        Gives the ticket, when the block is about to be entered.
+    ends : bool
+        Whether the call has succeeded when the block is left without an error.
+
+    Examples
+    --------
+    >>> from runbook_nb.playbooks import Playbook, PlaybookEnforcerHook, PlaybookStep
+    >>> step = PlaybookStep(id="look", description="Look.", expected_tools=["search"])
+    >>> hook = PlaybookEnforcerHook(Playbook(id="ir", name="Response", steps=[step]))
+    >>> with Body(lambda: hook.admit("search")) as ticket:
+    ...     ticket.settled
+    False
+    >>> ticket.settled
+    True
+    """
+
+    __slots__ = ("_ask", "_ends", "_ticket", "_within")
+
+    def __init__(self, ask: Callable[[], Ticket], *, ends: bool = True) -> None:
+        self._ask = ask
+        self._ends = ends
+
+    def __enter__(self) -> Ticket:
+        ticket = self._ticket = self._ask()
+        ticket.confirm()
+        if ticket.refusal is not None:
+            raise ticket.refusal.error() from ticket.cause
+        self._within = enter(ticket.frame)
+        return ticket
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        leave(self._within)
+        if error is not None:
+            self._ticket.settle(outcome_of(error), error=error)
+        elif self._ends:
+            self._ticket.settle("ok")
 
 
 def outcome_of(error: BaseException) -> str:

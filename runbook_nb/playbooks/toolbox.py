@@ -19,7 +19,8 @@ Next = Callable[[ToolCall], Awaitable[Any]]
 class PlaybookMiddleware:
     """Judges the calls of a toolbox by a playbook; a refused one raises `ToolRefused`.
 
-    Its ``code`` is the type of the violation, its ``facts`` tell the step, the call and the hints.
+    Put it last, where no other middleware changes what the tools are called with. The error's
+    ``code`` is the type of the violation, its ``facts`` tell the step, the call and the hints.
 
     Parameters
     ----------
@@ -79,10 +80,8 @@ class PlaybookMiddleware:
         if frame is None or frame.hook is not self.hook:
             session = call.session
             told = {"tenant": session.tenant, "principal": session.principal}
-            where = {"thread_id": session.conversation, "metadata": told}
-        ticket = self.hook.admit(
-            call.tool.name, dict(call.args), call_id=call.call_id, parent=call.parent, **where
-        )
+            where = {"thread_id": session.conversation, "metadata": told, "parent": call.parent}
+        ticket = self.hook.admit(call.tool.name, dict(call.args), call_id=call.call_id, **where)
         self._running[call.call_id] = ticket.frame
         try:
             with ticket.running():

@@ -22,6 +22,7 @@ UNWRITABLE: Final = "<a value that cannot be written>"
 
 #: Classes whose values are plain data as they are; of floats only the finite ones, so not here.
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
+_TEXT: Final = frozenset({str})
 
 
 class Kept:
@@ -47,13 +48,18 @@ class Kept:
     def __init__(self, redact: Redact | Mapping[str, Any] | None) -> None:
         self._redactor = Redactor(as_redact(redact))
 
+    @property
+    def hides(self) -> bool:
+        """Whether anything is to be hidden."""
+        return bool(self._redactor.active)
+
     def arguments(self, given: Any) -> Any:
         """Give what is kept of the arguments of a call."""
         if self._redactor.active:
             return self._hidden(given, "arguments")
         if given.__class__ is dict and _PLAIN.issuperset(map(type, given.values())):
-            texts = [*given, *(one for one in given.values() if one.__class__ is str)]
-            if all(one.__class__ is str and one.isascii() for one in texts):
+            texts = [*given, *[one for one in given.values() if one.__class__ is str]]
+            if _TEXT.issuperset(map(type, given)) and "".join(texts).isascii():
                 return FrozenDict(given)
         return None if given is None else _plain(given)
 

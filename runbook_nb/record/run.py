@@ -287,6 +287,15 @@ class Run(Renderable):
             )
         return Slots(ran[stage_id], self.redactor)
 
+    @property
+    def account(self) -> Mapping[str, Any] | None:
+        """What an answer made of this run has to say, worked out anew from the record, served.
+
+        Under ``verdicts``, ``report`` and ``coverage``, as such an answer is read from a state.
+        None where nothing but the procedure itself can say it.
+        """
+        return None
+
     def rule_sets(self) -> list[Any]:
         """Every rule set that judged in this run, each once, in order of first judging; served."""
         return [self.redactor.rules(rules) for rules in self.raw_rule_sets()]

@@ -319,7 +319,7 @@ def step_words(kind: str, key: str, value: Mapping[str, Any]) -> str:
     who, note = value.get("who"), value.get("note") or value.get("result")
     by = f" by {show(who)}" if who else _BY.get(key, "")
     if kind == "skipped" and key == "calls":
-        by = ", passed over"
+        by = "" if note else ", passed over"
     words = {
         "approved": f"Approved{by}",
         "closed": f"Closed{by}",

@@ -15,12 +15,23 @@ from runbook_nb._display import Renderable
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted
 from runbook_nb._view import Card
+from runbook_nb.errors import RunbookError
 from runbook_nb.record.claims import CONFIRMED, CONTRADICTED, STATUSES, UNCHECKED, Claim, covers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VERIFICATION_FORMAT: Final = "runbook_nb/verification/1"
+
+#: What reading something that follows no form may raise.
+MALFORMED: Final = (
+    RunbookError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 class Verification(Renderable, Immutable):

@@ -254,7 +254,9 @@ def verdict_section(envelope: Envelope, order: Sequence[str]) -> Section:
     shown = range(min(len(envelope.verdicts), settings.max_table_rows))
     reasons: list[Cell] | None = None
     note, units, ranked = "", {}, False
-    if envelope.carries_dossier:
+    if envelope.carries_dossier and _is_about_steps(envelope.dossier):
+        units = dict(envelope.dossier.units)  # a row says itself what became of its step
+    elif envelope.carries_dossier:
         reasons = [decided_cell(facts) for facts, _ in facts_of_rows(envelope, shown)]
         units, ranked = dict(envelope.dossier.units), envelope.dossier.ranked
         note = "worst first" if ranked else ""
@@ -262,6 +264,10 @@ def verdict_section(envelope: Envelope, order: Sequence[str]) -> Section:
         note = "decided by: not carried"
     table = verdict_rows_table(envelope.verdicts, order, reasons=reasons, units=units)
     return Section(label="Verdicts", parts=(table,), note=note)
+
+
+def _is_about_steps(dossier: Any) -> bool:
+    return any(node.kind == "step" for node in dossier.structure.nodes)
 
 
 def verdict_rows_table(

@@ -36,7 +36,7 @@ from runbook_nb.runbook.gaps import (
     taken_as,
     telling_note,
 )
-from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.grounds import ACCOUNTED, Ground
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT
 
 LISTS: Final = ("checked", "not_checked", "cannot_cover")
@@ -93,10 +93,18 @@ def claim_ledger(ground: Ground, claims: Claims) -> None:
         "ledger.note", told, coverage.get("note"), COVERAGE_NOTE, "the words of this version", place
     )
     _sentence(ground, claims)
-    expected = list(_expected(ground))
+    expected = [*_expected(ground), *_accounted(ground)]
     for section in LISTS:
         _entries(ground, claims, section, [one for one in expected if one.section == section])
     _telling(ground, claims)
+
+
+def _accounted(ground: Ground) -> Iterator[Expected]:
+    """Yield the entries that the record of the procedure asks for."""
+    covered = ground.account.get("coverage", {})
+    for section in LISTS:
+        for item in covered.get(section, ()):
+            yield Expected(section, item["what"], item.get("why"), ACCOUNTED)
 
 
 # --- the sentence -------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from runbook_nb._json import to_wire
 from runbook_nb._text import clip, show
 from runbook_nb.record.claims import NOTHING_ELSE, Claims, Place
-from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.grounds import ACCOUNTED, Ground
 from runbook_nb.runbook.report import SPINE_KEYS, names_refused, refusal_note, reserved_names
 from runbook_nb.runbook.verdicts import PROJECTION_KEYS
 
@@ -19,10 +20,17 @@ AUTHOR: Final = f"it is the procedure's own word, and {NOTHING_ELSE}"
 def claim_origin(ground: Ground, claims: Claims) -> None:
     """Claim provenance and the procedure's report."""
     _provenance(ground, claims)
+    known = ground.account.get("report", {})
     reserved = {*SPINE_KEYS, *(PROJECTION_KEYS if ground.has_rows else ())}
     for name, value in ground.result.items():
-        if name not in reserved:
-            claims.unchecked(f"report[{name}]", clip(show(value), 80), AUTHOR, ("result", name))
+        if name in reserved:
+            continue
+        told, place = clip(show(value), 80), ("result", name)
+        if name in known:
+            wanted = to_wire(known[name])
+            claims.check(f"report[{name}]", told, value, wanted, ACCOUNTED, place)
+        else:
+            claims.unchecked(f"report[{name}]", told, AUTHOR, place)
     _refused(ground, claims)
 
 

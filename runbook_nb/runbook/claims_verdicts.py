@@ -28,7 +28,7 @@ from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.kinds import kind_of
 from runbook_nb.rules.known import Again, Known, Way, judge_again
 from runbook_nb.rules.plan import DecisionPath, plan_of, when_of
-from runbook_nb.runbook.grounds import Ground
+from runbook_nb.runbook.grounds import ACCOUNTED, Ground
 from runbook_nb.runbook.names import name_key
 from runbook_nb.runbook.sides import Side, Standing
 from runbook_nb.runbook.told import ToldDecision
@@ -305,11 +305,15 @@ def _of_rows(ground: Ground, side: Side, claims: Claims) -> None:
     found = _Found()
     fates: dict[tuple[str, int], tuple[Any, str]] = {}
     by_pair: dict[tuple[str, int], list[int]] = {}
+    accounted = ground.accounted_verdicts
     for row, (word, place) in enumerate(zip(words, behind, strict=True)):
         if place is None:
             # Rows are carried with their subjects: where one lacks its own, it was taken out.
             lone = ground.rows_name_subjects and not ground.complete and not ground.live
-            if lone:
+            if row in accounted:
+                fits = accounted[row] == word
+                found.add(CONFIRMED if fits else CONTRADICTED, ACCOUNTED, (row,))
+            elif lone:
                 found.add(CONTRADICTED, "the subjects carried, of which none is its own", (row,))
             else:
                 found.add(UNCHECKED, _why_none(ground), (row,))
@@ -324,7 +328,8 @@ def _of_rows(ground: Ground, side: Side, claims: Claims) -> None:
 
     def tell(row: int) -> tuple[Any, Any]:
         place = behind[row]
-        return (None if place is None else side.standing(place).branch), words[row]
+        decided = accounted.get(row) if place is None else side.standing(place).branch
+        return decided, words[row]
 
     found.tell = tell
     shown = len(ground.shown)

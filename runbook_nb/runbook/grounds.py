@@ -52,6 +52,10 @@ class Redeemed(NamedTuple):
     damage: str = ""
 
 
+#: What the entries of an account are held against.
+ACCOUNTED: Final = "what was recorded of the procedure, accounted for anew"
+
+
 class Ground:
     """What there is to hold the claims of one answer against.
 
@@ -78,6 +82,23 @@ class Ground:
         self.live = envelope.run is not None
         self.has_rows = {"verdicts", "rows_shown", "rows_total"} <= self.result.keys()
         self._recording = recording
+
+    @cached_property
+    def account(self) -> Mapping[str, Any]:
+        """What the record of a live answer says that it has to say; empty where it cannot."""
+        run = self.envelope.run
+        return {} if run is None else run.account or {}
+
+    @cached_property
+    def accounted_verdicts(self) -> dict[int, str]:
+        """The verdict that the account has for each row held that is about one of its subjects."""
+        told = {}
+        for row in self.account.get("verdicts", ()):
+            column = subject_column(row)
+            told[column, show(row.get(column))] = str(row["verdict"])
+        column = self.column
+        named = ((n, (column, show(row.get(str(column))))) for n, row in enumerate(self.rows))
+        return {n: told[name] for n, name in named if name in told} if told else {}
 
     # -- the rows ------------------------------------------------------------------------------
 

@@ -257,7 +257,10 @@ def side_of(envelope: Envelope) -> Side:
     fans = [fan for group in dossier.fan_outs if group.judges for fan in group.executions]
     if envelope.run is not None and fans:
         return _of_fans(envelope, fans)
-    return side_of_facts(envelope, [f for f in dossier.subjects() if _is_judged(dossier, f)])
+    judged = [facts for facts in dossier.subjects() if _is_judged(dossier, facts)]
+    if not judged and not dossier.fan_outs:  # the rows are all there is
+        return _of_rows(envelope)
+    return side_of_facts(envelope, judged)
 
 
 def _is_judged(dossier: Dossier, facts: SubjectFacts) -> bool:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from runbook_nb.errors import RunbookError
 from runbook_nb.record.claims import Claim, Claims
-from runbook_nb.record.verification import Verification
+from runbook_nb.record.verification import MALFORMED, Verification
 from runbook_nb.runbook.claims_counts import claim_counts
 from runbook_nb.runbook.claims_ledger import claim_ledger
 from runbook_nb.runbook.claims_origin import claim_origin
@@ -26,16 +25,6 @@ from runbook_nb.runbook.grounds import Ground
 
 if TYPE_CHECKING:
     from runbook_nb.runbook.envelope import Envelope
-
-#: What reading an answer that follows no form may raise.
-MALFORMED: Final = (
-    RunbookError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
 
 _MAKERS: Final[tuple[Callable[[Ground, Claims], None], ...]] = (
     claim_counts,

@@ -16,12 +16,12 @@ from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import LoadError
 from runbook_nb.playbooks.journal_files import is_journal_name, verify_journals
 from runbook_nb.record.claims import Claims, Place
-from runbook_nb.record.verification import Verification
+from runbook_nb.record.verification import MALFORMED, Verification
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.grounds import Ground
-from runbook_nb.runbook.verify import MALFORMED, claims_about
+from runbook_nb.runbook.verify import claims_about
 from runbook_nb.share.celltexts import claim_cells
 from runbook_nb.share.damage import CARRIERS, damage_of
 from runbook_nb.share.hydrate import (

@@ -17,6 +17,7 @@ from runbook_nb._text import clip, listed, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError
 from runbook_nb.playbooks.cards import STATUS_ROLES
+from runbook_nb.playbooks.closing import waits_for_person
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 from runbook_nb.playbooks.terms import StepTerms
 from runbook_nb.playbooks.told import Seen, Told
@@ -146,11 +147,8 @@ class PlaybookForm(Widget):
 
     def _kind_of(self, step: StepTerms) -> str:
         """Say what a step asks of a person; nothing where calls are to close it."""
-        facts = self.enforcer.state.steps.get(step.id)
-        if step.step.kind == "approval" and not (facts is not None and facts.approvals):
-            return "approval"
-        if step.person:
-            return "manual"
+        if waits_for_person(step, self.enforcer.state):
+            return "approval" if step.step.kind == "approval" else "manual"
         return "stuck" if self.enforcer.is_stuck else ""
 
     # -- drawing ---------------------------------------------------------------------------

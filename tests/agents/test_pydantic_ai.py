@@ -24,7 +24,7 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, Hooks
 from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, SkipToolExecution
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
@@ -358,6 +358,27 @@ def test_without_the_framework_the_import_says_what_to_install():
     )
     assert "pip install" in told.stdout
     assert pydantic_ai.__name__ == "pydantic_ai"
+
+
+def test_a_streamed_run_is_held_too():
+    async def stream(messages, info):
+        said = sum(isinstance(message, ModelResponse) for message in messages)
+        names = (["isolate", "search"], ["isolate"], [])[said]
+        for n, name in enumerate(names):
+            yield {n: DeltaToolCall(name=name, json_args="{}", tool_call_id=f"c{said}.{n}")}
+        if not names:
+            yield "done"
+
+    capability = PlaybookCapability(BOOK)
+    agent = agent_of(FunctionModel(stream_function=stream), capability)
+
+    async def go():
+        async with agent.run_stream("go") as result:
+            return await result.get_output()
+
+    assert asyncio.run(go()) == "done"
+    assert told(capability) == [("isolate", "refused"), ("search", "ok"), ("isolate", "ok")]
+    assert capability.hook.enforcer.events[-1].kind == "finished"
 
 
 def test_what_would_be_refused_can_be_hidden():

@@ -38,6 +38,23 @@ chart = rb.flow_chart("long", write, id="write").add_function(
     "End", lambda scope: scope.set("n", 1), id="end").build()
 chart.run_sync().explore()
 """
+#: A playbook's run that is stuck, with calls refused on the way.
+PLAYBOOK = f"""{SETUP}
+from runbook_nb.playbooks import Playbook, PlaybookEnforcer
+steps = [
+    {{"id": "detection", "description": "Look.", "expected_tools": ["query_siem"]}},
+    {{"id": "notify", "description": "Tell.", "expected_tools": ["page"], "required": False}},
+    {{"id": "containment", "description": "Isolate.", "expected_tools": ["isolate"]}},
+    {{"id": "recovery", "description": "Restore.", "expected_tools": ["restore"]}},
+]
+book = Playbook.model_validate({{"id": "ir", "name": "Incident", "steps": steps}})
+enforcer = PlaybookEnforcer.from_playbook(book)
+for tool, outcome in (("query_siem", "ok"), ("wipe_disk", "ok"), ("isolate", "error")):
+    call = enforcer.admit(tool, {{"host": "web-1"}})
+    if call.allowed:
+        enforcer.settle(call, outcome, error="no route to web-1" if outcome == "error" else None)
+enforcer.explore()
+"""
 #: Limits, keys and values that are long, and one that cannot be broken between words.
 WIDE = f"""{SETUP}
 regions = [f"eu-west-{{n}}/availability-zone-{{n}}" for n in range(24)]
@@ -98,6 +115,26 @@ def opened(lab, desk, *cells, name="explore.ipynb"):
     page.wait_for_selector(f"{ROOT} tr[aria-current]")
     page.wait_for_function(IDLE, timeout=PATIENCE * 1000)
     return Bench(desk)
+
+
+def test_a_playbooks_run_is_gone_through_in_the_same_widget(lab, desk):
+    bench = opened(lab, desk, PLAYBOOK)
+    root = bench.root
+    bench.at(0, 14)
+    assert bench.lit() == {
+        "1 detection": "current",
+        "2 notify": "next",
+        "3 containment": "later",
+        "4 recovery": "not on this way",
+        "1 refused": "not on this way",
+    }
+    row = root.locator("tbody tr", has_text="Refused wipe_disk")
+    row.click()
+    assert bench.lit()["2 notify"] == "current"
+    bench.node("3 containment").click()
+    root.locator("tr[aria-current]", has_text="Came to step containment").wait_for()
+    root.get_by_text("detection", exact=True).first.wait_for()
+    bench.shot("playbook")
 
 
 @pytest.fixture

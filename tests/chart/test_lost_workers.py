@@ -20,6 +20,8 @@ from runbook_nb._stop import Stop
 from runbook_nb.chart.builder import flow_chart
 from runbook_nb.errors import EngineError, LimitReached, RunCancelled, RunSignal
 
+pytestmark = pytest.mark.alone
+
 
 def fan(items: Any, fn: Any, **more: Any) -> Any:
     """Make a chart that runs a function per item."""

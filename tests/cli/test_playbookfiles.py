@@ -153,3 +153,16 @@ def test_warnings_stand_in_the_json_beside_what_is_wrong(call):
     assert first["problems"] == []
     assert "open_step" in first["warnings"][0]
     assert "warnings" not in second
+
+
+def test_what_there_is_to_go_by_has_to_be_there(call):
+    put("a.yaml", GOOD)
+    assert call("check", "a.yaml", "--skills", "gone")[0] == 2
+    status, out, _ = call("check", "a.yaml", "--tools", "gone:box")
+    assert status == 1
+    assert "'gone' cannot be imported" in out
+    Path("skills/bad").mkdir(parents=True)
+    put("skills/bad/SKILL.md", "nothing")
+    status, out, _ = call("check", "a.yaml", "--skills", "skills")
+    assert status == 1
+    assert "bad: there is no front matter" in out

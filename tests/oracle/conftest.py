@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "playbooks")]
 
 from replay_values import decode  # noqa: E402 - what the tests here share stands beside them
 

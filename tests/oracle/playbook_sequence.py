@@ -143,53 +143,56 @@ class Replay:
         current, following = self.enforcer.current_step_hints, self.enforcer.get_next_step_hints()
         return {"current": current, "next": following}
 
-    # -- what is left ----------------------------------------------------------------------
-
     def left(self) -> dict[str, Any]:
         """Give the state at the end, in the words of the recording."""
-        enforcer, plan = self.enforcer, self.enforcer.plan
-        ids = dict.fromkeys(step.id for step in plan.playbook.steps)
-        records = plan.step_executions
-        return {
-            "violations": [
-                {
-                    "type": one.violation_type,
-                    "step": one.step_id,
-                    "tool": one.tool_name,
-                    "blocked": one.blocked,
-                }
-                for one in enforcer.violations
-            ],
-            "statuses": {
-                one: records[one].status.value if one in records else "pending" for one in ids
-            },
-            "records": {
-                key: {
-                    "tool_calls": one.tool_calls,
-                    "count": one.tool_call_count,
-                    "matched_probes": one.matched_probes,
-                    "result": one.result,
-                    "error": one.error,
-                    "has_started_at": one.started_at is not None,
-                    "has_completed_at": one.completed_at is not None,
-                }
-                for key, one in records.items()
-            },
-            "adherence": round(enforcer.adherence_score(), 6),
-            "unresolved": plan.unresolved_required_steps(),
-            "pointer": plan.current_step_index,
-            "current_step": plan.current_step.id if plan.current_step else None,
-            "plan_completed": plan.completed,
-            "progress": round(plan.progress, 6),
-            "completed_steps": plan.completed_steps,
-            "not_completed_steps": plan.pending_steps,
-            "total_tool_calls": plan.total_tool_calls,
-            "error_count": len(plan.errors),
-            "summary": {
-                key: round(value, 6) if isinstance(value, float) else value
-                for key, value in enforcer.get_step_summary().items()
-            },
-        }
+        return left_of(self.enforcer)
+
+
+def left_of(enforcer: PlaybookEnforcer) -> dict[str, Any]:
+    """Give where a plan stands, in the words of the recordings."""
+    plan = enforcer.plan
+    ids = dict.fromkeys(step.id for step in plan.playbook.steps)
+    records = plan.step_executions
+    return {
+        "violations": [
+            {
+                "type": one.violation_type,
+                "step": one.step_id,
+                "tool": one.tool_name,
+                "blocked": one.blocked,
+            }
+            for one in enforcer.violations
+        ],
+        "statuses": {
+            one: records[one].status.value if one in records else "pending" for one in ids
+        },
+        "records": {
+            key: {
+                "tool_calls": one.tool_calls,
+                "count": one.tool_call_count,
+                "matched_probes": one.matched_probes,
+                "result": one.result,
+                "error": one.error,
+                "has_started_at": one.started_at is not None,
+                "has_completed_at": one.completed_at is not None,
+            }
+            for key, one in records.items()
+        },
+        "adherence": round(enforcer.adherence_score(), 6),
+        "unresolved": plan.unresolved_required_steps(),
+        "pointer": plan.current_step_index,
+        "current_step": plan.current_step.id if plan.current_step else None,
+        "plan_completed": plan.completed,
+        "progress": round(plan.progress, 6),
+        "completed_steps": plan.completed_steps,
+        "not_completed_steps": plan.pending_steps,
+        "total_tool_calls": plan.total_tool_calls,
+        "error_count": len(plan.errors),
+        "summary": {
+            key: round(value, 6) if isinstance(value, float) else value
+            for key, value in enforcer.get_step_summary().items()
+        },
+    }
 
 
 #: Keys of a recorded event that are lower bounds, and how each is looked for.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from plan_laws import broken_laws
+from playbook_safe import BETTER, is_plain, reasons_to_refuse, refusal_of, unlike_compat
 from playbook_sequence import Replay, all_differences
 from playbook_values import folder
 
@@ -19,4 +21,33 @@ def recorded():
 def test_under_compat_all_is_as_recorded(case, outcome):
     replay = Replay(case, "compat")
     assert all_differences(case, replay) == []
+    assert broken_laws(replay.enforcer) == []
     outcome({"family": "playbooks sequence compat", **case}, "equal")
+
+
+@pytest.mark.parametrize("case", recorded())
+def test_under_safe_the_better_behaviour_of_each_quirk_is_seen(case, outcome, unjudged):
+    family = {"family": "playbooks sequence safe", **case}
+    quirk, reasons, refusal = case["quirk"], reasons_to_refuse(case), refusal_of(case)
+    if refusal is not None:
+        assert reasons
+        assert all(reason in str(refusal) for reason in reasons)
+        assert refusal.problems
+        assert all(problem.fix and problem.where for problem in refusal.problems)
+        outcome(family, "refused")
+        return
+    assert reasons == []
+    replay = Replay(case, "safe")
+    assert broken_laws(replay.enforcer) == []
+    if quirk is None and is_plain(case):
+        assert unlike_compat(case, replay) == []
+        outcome(family, "as recorded")
+    elif quirk is None:
+        outcome(family, "lawful")
+    elif quirk in BETTER:
+        assert BETTER[quirk](case, replay) == []
+        assert broken_laws(replay.enforcer) == []
+        outcome(family, "better")
+    else:
+        unjudged(case)
+        outcome(family, "unjudged")

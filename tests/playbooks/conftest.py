@@ -1,4 +1,4 @@
-"""What the tests of playbooks share stands beside them."""
+"""What tests of playbooks share stands beside them."""
 
 import sys
 from pathlib import Path

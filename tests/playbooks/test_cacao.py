@@ -97,3 +97,8 @@ def test_links_are_told_by_where_they_stand():
     assert branches_of(step) == [("cases.x", "1"), ("cases.y", "2")]
     assert next_of(step) == "3"
     assert next_of({"type": "end"}) is None
+
+
+def test_a_link_of_another_shape_is_one_link_all_the_same():
+    odd = {"on_success": [], "on_false": None, "cases": ["x"], "next_steps": {"a": "x"}}
+    assert dict(links_of(odd)) == odd

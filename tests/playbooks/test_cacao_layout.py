@@ -41,7 +41,7 @@ def graphs(draw):
     return {"workflow_start": "s", "workflow": workflow}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_every_step_that_is_come_to_stands_once_and_every_other_is_told(document):
     lost = Lost()
@@ -61,7 +61,7 @@ def test_every_step_that_is_come_to_stands_once_and_every_other_is_told(document
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_what_is_gone_through_on_every_way_is_never_optional(document):
     workflow = document["workflow"]

@@ -56,7 +56,7 @@ def test_every_recorded_playbook_comes_back():
         assert_same(book)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(playbooks)
 def test_any_playbook_comes_back(book):
     assert_same(book)

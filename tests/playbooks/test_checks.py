@@ -201,3 +201,44 @@ def test_what_was_met_when_it_ran_counts_in_a_validation():
     hidden = call(arguments={"index": "[REDACTED]"})
     assert validated({"all": [YES]}, hidden).outcome == "unreadable"
     assert validated({"all": [YES]}, hidden, met=["validation.all[0]"]).is_met
+
+
+# --- laws -------------------------------------------------------------------------------------
+
+LEAVES = st.sampled_from([YES, NO, ODD])
+PARTS = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.builds(lambda parts: {"all": parts}, st.lists(inner, min_size=1, max_size=3))
+        | st.builds(lambda parts: {"any": parts}, st.lists(inner, min_size=1, max_size=3))
+        | st.builds(lambda part: {"not": part}, inner)
+    ),
+    max_leaves=6,
+)
+
+
+def come_of(validation):
+    return validated(validation, MET).outcome
+
+
+@given(PARTS, PARTS)
+def test_all_and_any_turn_into_each_other_under_not(left, right):
+    assert come_of({"not": {"all": [left, right]}}) == come_of(
+        {"any": [{"not": left}, {"not": right}]}
+    )
+    assert come_of({"not": {"not": left}}) == come_of({"all": [left]}) == come_of({"any": [left]})
+
+
+@given(st.lists(PARTS, min_size=1, max_size=3), PARTS)
+def test_what_is_unreadable_never_decides_what_something_else_decides(parts, more):
+    if come_of({"all": parts}) == "unmet":
+        assert come_of({"all": [*parts, more, ODD]}) == "unmet"
+    if come_of({"any": parts}) == "met":
+        assert come_of({"any": [*parts, more, ODD]}) == "met"
+
+
+@given(PARTS)
+def test_a_validation_that_is_not_met_says_why(part):
+    found = validated({"all": [part]}, MET)
+    assert found.reason
+    assert "auth" not in found.reason.replace('"auth"', "")

@@ -139,8 +139,9 @@ def test_many_runs_are_many_cases_and_keep_apart():
     assert len(log) == 4 * len(event_log(worked()))
 
 
-def test_events_journals_and_enforcers_say_the_same(tmp_path):
+def test_events_journals_runs_and_enforcers_say_the_same(tmp_path):
     from runbook_nb.playbooks import JsonlJournal
+    from runbook_nb.playbooks.run import run_of
 
     with JsonlJournal(tmp_path / "run.jsonl") as journal:
         enforcer = worked(journal=journal)
@@ -148,6 +149,7 @@ def test_events_journals_and_enforcers_say_the_same(tmp_path):
         assert event_log(enforcer.events).records == whole
         assert event_log([enforcer]).records == whole
         assert event_log(journal).records == whole
+        assert event_log(run_of(enforcer.events)).records == whole
 
 
 def test_arguments_results_and_words_are_not_in_it():

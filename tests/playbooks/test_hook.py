@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runbook_nb.errors import (
     PlaybookDefinitionError,
@@ -255,6 +257,20 @@ def test_a_live_plan_that_had_to_go_comes_back_from_its_journal(tmp_path):
     assert held.enforcer_for("a").plan.completed_steps == ["look", "enrich"]
 
 
+def test_a_call_that_ran_while_its_plan_had_to_go_is_kept(tmp_path):
+    held = hook(max_runs=1, journal=kept_in(tmp_path))
+    running = held.admit("search", run_id="a")
+    assert done(held, "search", "b")
+    assert running.settle("ok").closed
+    for tool in ("enrich", "isolate"):  # however often it has to go again meanwhile
+        assert done(held, tool, "a")
+        done(held, "search", f"other than {tool}")
+    del running
+    held.admit("isolate", run_id="a")
+    assert held.enforcer_for("a").plan.completed_steps == ["look", "enrich", "act"]
+    assert JsonlJournal(tmp_path / "a.jsonl").verify().ok
+
+
 def test_a_journal_of_another_plan_closes_the_run(tmp_path):
     first = hook(journal=kept_in(tmp_path))
     done(first, "search", "r1")
@@ -334,6 +350,22 @@ def test_events_without_ids_are_matched_by_their_tool_in_order():
     assert told == {events[0].call_id: "error", events[1].call_id: "ok"}
 
 
+def test_an_id_that_comes_again_is_another_call():
+    held = hook()
+    for error in ("down", None):
+        event = ToolEvent(tool_name="search", run_id="r1", call_id="c1", error=error)
+        held.before(event)
+        assert event.call_id == "c1"
+        held.after(event)
+    assert [one.outcome for one in held.enforcer.calls] == ["error", "ok"]
+    first, second = [one.call_id for one in held.enforcer.calls]
+    assert first == "c1" != second
+    with held.calling("enrich", call_id="c1", run_id="r1") as ticket:
+        inner = held.admit("pay")
+    known = {one.call_id: one.parent for one in held.enforcer.calls}
+    assert known[inner.call_id] == ticket.call_id not in ("c1", second)
+
+
 def test_an_error_does_not_close_a_step():
     held = hook()
     event = ToolEvent(tool_name="search", run_id="r1")
@@ -381,8 +413,11 @@ def test_after_alone_is_an_error_that_teaches():
 
 def test_after_a_refused_call_told_by_another_object_is_nothing():
     held = hook()
-    held.before(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1"))
-    assert held.after(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1")) is None
+    held.before(ToolEvent(tool_name="search", run_id="r1", call_id="c1"))
+    held.after(ToolEvent(tool_name="search", run_id="r1", call_id="c1", error="down"))
+    for _ in range(2):
+        held.before(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1"))
+        assert held.after(ToolEvent(tool_name="isolate", run_id="r1", call_id="c1")) is None
 
 
 def test_after_a_run_whose_plan_was_dropped_meanwhile_is_nothing():
@@ -468,6 +503,68 @@ def test_a_reply_of_a_run_that_is_left_alone_or_closed():
     assert [ticket.allowed for ticket in free.before_all(reply_of("a", "b"))] == [True, True]
     shut = PlaybookEnforcerHook(select=lambda run: 1 / 0)
     assert [ticket.allowed for ticket in shut.before_all(reply_of("a", "b"))] == [False, False]
+
+
+# -- calls that are not made after all --------------------------------------------------------
+
+
+def test_what_another_has_cancelled_is_not_judged():
+    held = hook()
+    event = ToolEvent(tool_name="search", run_id="r1", call_id="c1", cancel="not on a Sunday")
+    ticket = held.before(event)
+    assert (ticket.allowed, ticket.refusal.code) == (False, "cancelled")
+    assert event.refusal is None
+    assert held.after(event) is None
+    assert held.enforcer.calls == ()
+    assert [one.allowed for one in held.before_all([event])] == [False]
+
+
+def test_under_compat_it_is_judged_all_the_same():
+    held = hook(policy="compat")
+    held.before(ToolEvent(tool_name="pay", run_id="r1", cancel="not on a Sunday"))
+    assert [one.violation_type for one in held.enforcer.violations] == ["unexpected_tool"]
+
+
+def test_what_another_cancels_later_is_a_cancelled_call_and_holds_no_place():
+    step = PlaybookStep(id="look", description="L.", expected_tools=["search"], max_tool_calls=1)
+    held = PlaybookEnforcerHook(Playbook(id="ir", name="R", steps=[step]))
+    event = ToolEvent(tool_name="search", run_id="r1")
+    held.before(event)
+    event.cancel = "not on a Sunday"
+    held.after(event)
+    assert [one.outcome for one in held.enforcer.calls] == ["cancelled"]
+    assert done(held, "search")
+    assert held.enforcer.is_complete
+
+
+def test_what_one_hook_refuses_another_that_let_it_through_takes_for_cancelled():
+    blocks, records = hook(), hook(block_violations=False)
+    event = ToolEvent(tool_name="pay", run_id="r1", call_id="c1")
+    for held in (records, blocks):
+        held.before(event)
+    for held in (blocks, records):
+        held.after(event)
+    assert [one.outcome for one in blocks.enforcer.calls] == ["refused"]
+    assert [one.outcome for one in records.enforcer.calls] == ["cancelled"]
+
+
+def test_an_event_may_be_told_again_after_it_was_refused():
+    held = hook()
+    event = ToolEvent(tool_name="enrich", run_id="r1", call_id="c1")
+    held.before(event)
+    done(held, "search")
+    held.before(event)
+    assert event.cancel is None
+    assert event.refusal is None
+    held.after(event)
+    assert held.enforcer.plan.completed_steps == ["look", "enrich"]
+
+
+def test_what_is_no_event_is_refused_with_what_one_is():
+    for event in ({"tool_name": "search"}, ToolEvent(tool_name=None)):
+        with pytest.raises(PlaybookError, match="ToolEvent") as refused:
+            hook().before(event)
+        assert refused.value.code == "bad_event"
 
 
 # -- two hooks ---------------------------------------------------------------------------------
@@ -656,6 +753,37 @@ def test_a_thousand_runs_in_threads_keep_apart():
     check_apart(held)
 
 
+moves = st.tuples(
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["search", "enrich", "isolate", "pay"]),
+    st.sampled_from(["ok", "error", "cached", "retried", "cancelled"]),
+)
+
+
+@pytest.mark.parametrize("profile", ["safe", "compat"])
+@given(moves=st.lists(moves, max_size=25))
+def test_runs_side_by_side_come_to_what_each_comes_to_alone(profile, moves):
+    def left(enforcer):
+        plan = enforcer.plan.model_dump(exclude={"started_at"})
+        for record in plan["step_executions"].values():
+            del record["started_at"], record["completed_at"]
+        told = [(one.tool, one.outcome, one.step_id, one.violation) for one in enforcer.calls]
+        return plan, told, [one.violation_type for one in enforcer.violations]
+
+    def play(held, chosen):
+        for run, tool, outcome in chosen:
+            event = ToolEvent(tool_name=tool, run_id=run, outcome=outcome)
+            held.before(event)
+            held.after(event)
+
+    together = hook(policy=profile)
+    play(together, moves)
+    for run in together.keys:
+        alone = hook(policy=profile)
+        play(alone, [move for move in moves if move[0] == run])
+        assert left(together.enforcer_for(run)) == left(alone.enforcer)
+
+
 def test_threads_in_one_run_count_every_call():
     step = PlaybookStep(id="look", description="Look.", expected_tools=["search", "last"])
     held = PlaybookEnforcerHook(Playbook(id="ir", name="R", steps=[step]))
@@ -670,3 +798,51 @@ def test_threads_in_one_run_count_every_call():
     assert plan.step_executions["look"].tool_call_count == 800
     seqs = [event.seq for event in held.enforcer_for("r1").events]
     assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_a_hook_adds_little_to_what_its_enforcer_does(calls_of):
+    enforcer, held = PlaybookEnforcer.from_playbook(BOOK), hook()
+    done(held, "pay", "r1")
+    alone = calls_of(lambda: enforcer.admit("pay", call_id="a"))
+    through = calls_of(lambda: held.admit("pay", call_id="b", run_id="r1"))
+    assert through - alone < 40
+
+
+# -- what it shows -----------------------------------------------------------------------------
+
+
+def test_it_shows_each_run_and_where_it_stands():
+    def select(run):
+        return {"free": None, "bad": 17}.get(run.run_id, BOOK)
+
+    held = PlaybookEnforcerHook(select=select, max_runs=4)
+    assert str(held).splitlines()[0].endswith("no run was heard of yet")
+    for run in ("live", "free", "bad", "done"):
+        done(held, "search", run)
+    for tool in ("pay", "enrich", "isolate"):
+        done(held, tool, "done")
+    lines = [" ".join(line.split()) for line in str(held).splitlines()]
+    assert lines == [
+        "PlaybookEnforcerHook chosen for each run · policy safe · a plan for each run · 4 runs",
+        "done complete steps done 3 of 3 calls 4 refused 1",
+        "bad selector_failed steps done — calls — refused —",
+        "free not held to a playbook steps done — calls — refused —",
+        "live at enrich steps done 1 of 3 calls 1 refused 0",
+        "at most 4 plans kept",
+    ]
+
+
+def test_one_that_only_records_says_so():
+    assert "records only" in str(hook(block_violations=False))
+
+
+def test_a_ticket_says_what_became_of_it():
+    held = hook()
+    one, other = held.admit("search", call_id="c1"), held.admit("pay", call_id="c2")
+    assert (repr(one), repr(other)) == (
+        "<Ticket 'c1': search admitted>",
+        "<Ticket 'c2': pay refused>",
+    )
+    one.settle()
+    assert repr(one) == "<Ticket 'c1': search settled>"
+    assert (one.enforcer, other.enforcer) == (held.enforcer, held.enforcer)

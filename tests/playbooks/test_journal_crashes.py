@@ -29,7 +29,15 @@ def some(seq, dice):
     for n in range(seq, seq + 1 + dice.below(3)):
         one = {"text": f"{n} " * dice.below(3_000)}
         told.append(
-            Admitted(seq=n, at=at(n), call_id=f"c{n}", tool="t", step_id="detect", arguments=one)
+            Admitted(
+                seq=n,
+                at=at(n),
+                call_id=f"c{n}",
+                tool="query_siem",
+                step_id="detect",
+                index=0,
+                arguments=one,
+            )
         )
     return told
 

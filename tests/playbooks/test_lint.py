@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -412,3 +414,25 @@ def test_whatever_is_declared_is_looked_through_and_shown(steps, policy, known):
     assert all(one.message and one.fix and one.where for one in found)
     assert str(found)
     assert found.ok is not bool(found.errors)
+
+
+# --- what is told of it -----------------------------------------------------------------------
+
+TREE = Path(__file__).parents[2]
+
+
+def test_every_code_stands_on_the_page_and_no_other():
+    page = (TREE / "docs" / "howto" / "check-a-playbook.md").read_text("utf-8")
+    table = page.split("## What is found\n")[1].split("\n## ")[0]
+    told_there = {
+        code
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for code in re.findall(r"`([a-z_]+)`", line.split("|")[1])
+    }
+    found = set()
+    for name in ("faults", "stepfaults", "skillfaults", "ground"):
+        source = (TREE / "runbook_nb" / "playbooks" / f"{name}.py").read_text("utf-8")
+        found |= set(re.findall(r'(?:\.found\(\s*|code=)"([a-z_]+)"', source))
+        found |= set(re.findall(r'"(probe_\w+)"', source))
+    assert found == told_there

@@ -129,6 +129,8 @@ def agree(enforcer):
     assert filed + told.after.calls - told.after.unsettled == plan.total_tool_calls
     here = plan.current_step
     assert told.pointer == (None if here is None else here.id)
+    stuck = told.current is not None and told.current.facts.status in ("stuck", "failed")
+    assert stuck or not enforcer.is_stuck
     for one in told.steps:
         record = plan.step_executions.get(one.node.id)
         if record is not None:
@@ -169,6 +171,25 @@ def test_whatever_happens_views_count_as_the_enforcer_does(moves, policy, block)
     run = enforcer.run
     assert len(list(run.walk)) == len(run.walk)
     assert rb.load_recording(run.recording().to_json()).walk == run.walk
+
+
+def test_a_step_that_no_call_can_close_is_stuck_where_its_policy_lets_that_pass():
+    made = book(step("a", tools=["t"], max_tool_calls=2), step("b", tools=["v"]))
+    enforcer = enforcer_of(made, policy="compat")
+    for _ in range(3):
+        make(enforcer, "t", "error")
+    assert enforcer.is_stuck
+    assert "stuck" not in [event.kind for event in enforcer.events]
+    assert "stuck at step 1 of 2, a" in str(enforcer.plan)
+    assert enforcer.run.state["a"] == "stuck"
+    assert "peripheries" in enforcer.flowchart().dot
+
+
+def test_what_is_noted_after_the_last_step_is_shown():
+    enforcer = enforcer_of(book(step("a", tools=["t"])), block_violations=False)
+    make(enforcer, "t")
+    make(enforcer, "q")
+    assert "q went through, the playbook is complete" in str(enforcer.plan)
 
 
 def test_a_plan_is_shown_as_whoever_enforces_it_knows_it():

@@ -263,6 +263,23 @@ def test_resources_are_the_visible_files_directly_in_their_folders(tmp_path):
     assert read().list_resources() == []
 
 
+@pytest.mark.parametrize("profile", ["safe", "compat"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "m0: &m0 [x, x]\n"
+        + "".join(f"m{n}: &m{n} [{', '.join([f'*m{n - 1}'] * 9)}]\n" for n in range(1, 12))
+        + "allowed-tools: *m11\n",
+        "metadata: " + "[" * 60 + "]" * 60 + "\n",
+        "metadata: " + "[" * 5000 + "]" * 5000 + "\n",
+        "license: " + "x" * 1_050_000 + "\n",
+    ],
+)
+def test_what_repeats_nests_or_goes_on_without_end_is_refused(fields, profile):
+    with pytest.raises(LoadError):
+        read(fields, profile=profile)
+
+
 # --- whatever is written ----------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -13,6 +14,7 @@ from runbook_nb.playbooks import (
     PlaybookEnforcerHook,
     PlaybookMiddleware,
     PlaybookStep,
+    current_plan,
     guard,
 )
 from runbook_nb.tools import Session, Toolbox, define_tool
@@ -105,6 +107,17 @@ def test_what_a_runbook_calls_is_judged_in_the_same_plan():
     ]
     assert {one.outcome for one in calls} == {"ok"}
     assert held.hook.enforcer.is_complete
+
+
+def test_an_id_that_comes_again_is_another_call():
+    held = PlaybookMiddleware(book(["triage", "ages", "last"]))
+    box = box_of(held, triage_of("ages"), tool("ages"))
+    for _ in range(2):
+        box.call_sync("triage", call_id="tc-1")
+    calls = held.hook.enforcer.calls
+    outer = [one.call_id for one in calls if one.tool == "triage"]
+    assert len({one.call_id for one in calls}) == 4
+    assert [one.parent for one in calls if one.tool == "ages"] == outer
 
 
 def test_a_call_the_plan_has_no_place_for_does_not_pass_inside_another():
@@ -210,3 +223,27 @@ def test_a_thousand_calls_at_once_keep_to_their_runs():
             ("search", {"n": number}),
             ("isolate", {"n": number}),
         ]
+
+
+def test_an_inner_call_from_a_thread_of_its_own_reaches_the_plan():
+    """A thread that was started without a copy of the context knows only the call's id."""
+    hook = PlaybookEnforcerHook(book(["outer", "ages"]))
+    seen = []
+
+    def outer(args, ctx):
+        def call():
+            seen.append(current_plan())
+            asyncio.run(ctx.tools.call("ages", {}))
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+
+    held = PlaybookMiddleware(hook)
+    box = box_of(held, tool("outer", outer), tool("ages"))
+    with hook.run("r1") as enforcer:
+        box.call_sync("outer", call_id="tc-1")
+    assert seen == [None]
+    assert [(one.tool, one.parent) for one in enforcer.calls] == [("outer", None), ("ages", "tc-1")]
+    assert hook.keys == ("r1",)
+    assert repr(held).startswith("<PlaybookMiddleware <PlaybookEnforcerHook")

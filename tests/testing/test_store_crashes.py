@@ -13,7 +13,10 @@ import runbook_nb as rb
 from runbook_nb.testing import check_store
 from runbook_nb.testing.store_crashes import CLAIMS
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
+]
 
 NAMES = [claim.name for claim in CLAIMS]
 NUMBERS = itertools.count()

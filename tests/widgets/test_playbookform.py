@@ -60,15 +60,15 @@ def test_it_asks_for_what_the_step_at_the_pointer_waits_for():
     assert form.asks == {"kind": "", "step": "", "about": "Every step is closed.", "lines": []}
 
 
-def test_an_approval_before_tools_is_given_and_the_step_closed_after_them():
+def test_an_approval_before_tools_asks_no_more_once_it_is_given():
     plan = plan_of(approval("pay", expected_tools=["pay"]))
     form = PlaybookForm(plan, who="M. Osei")
     assert form.asks["verb"] == "Approve"
     assert form.hand_in(note="go")
+    assert form.asks["kind"] == ""
+    assert form.asks["about"] == "Step pay is done by calls of 'pay'."
     plan.settle(plan.admit("pay"))
-    assert (form.asks["kind"], form.asks["verb"]) == ("manual", "Close the step")
-    assert form.hand_in()
-    assert plan.is_complete
+    assert form.asks["about"] == "Every step is closed."
 
 
 def test_a_stuck_step_is_freed_by_a_person():
