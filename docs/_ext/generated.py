@@ -99,14 +99,11 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
-<<<<<<< HEAD
         "runbook_nb.playbooks.byhand.StepByHand",
-=======
         "runbook_nb.playbooks.run.PlaybookRun",
         "runbook_nb.playbooks.report.PlaybookReport",
         "runbook_nb.playbooks.procedure.PlaybookProcedure",
         "runbook_nb.playbooks.procedure.Turn",
->>>>>>> main
         "runbook_nb.playbooks.problems.FileProblem",
         "runbook_nb.playbooks.problems.PlaybookWarning",
         "runbook_nb.playbooks.scopes.RunInfo",
