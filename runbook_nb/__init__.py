@@ -398,6 +398,9 @@ if TYPE_CHECKING:
     from runbook_nb.widgets.form import (
         RunForm as RunForm,
     )
+    from runbook_nb.widgets.playbookform import (
+        PlaybookForm as PlaybookForm,
+    )
     from runbook_nb.widgets.rulelab import (
         RuleLab as RuleLab,
     )
@@ -533,6 +536,7 @@ _HOMES: dict[str, str] = {
     "event_log": "playbooks",
     "declare_rules": "playbooks",
     "RunForm": "widgets.form",
+    "PlaybookForm": "widgets.playbookform",
     "RuleLab": "widgets.rulelab",
     "share_notebook": "share.sharing",
     "Runs": "share.catalogue",

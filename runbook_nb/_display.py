@@ -21,6 +21,7 @@ DOORS: dict[str, str] = {
     "bundle": "runbook_nb.render.bundle:bundle_of",
     "flowchart": "runbook_nb.render.flowchart:Flowchart",
     "progress": "runbook_nb.render.live:show_progress",
+    "live": "runbook_nb.render.liveplan:show_live",
     "explore": "runbook_nb.widgets.explorer:explore",
     "report": "runbook_nb.share.report:write_report",
     "notebook": "runbook_nb.share.notebook:write_notebook",

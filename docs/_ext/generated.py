@@ -99,6 +99,7 @@ GIVEN_BACK = {
         "runbook_nb.runbook.sides.Standing",
     ],
     "playbooks": [
+        "runbook_nb.playbooks.byhand.StepByHand",
         "runbook_nb.playbooks.run.PlaybookRun",
         "runbook_nb.playbooks.report.PlaybookReport",
         "runbook_nb.playbooks.procedure.PlaybookProcedure",

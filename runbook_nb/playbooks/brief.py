@@ -12,7 +12,7 @@ from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.terms import StepTerms
 
 #: What can be told of.
-MODES = ("plan", "step")
+MODES = ("plan", "step", "hand")
 
 
 def brief_of(keeper: Keeper, mode: str = "plan") -> str:
@@ -22,8 +22,8 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
     ----------
     keeper : Keeper
         The plan and its terms.
-    mode : {"plan", "step"}
-        All steps, or the current one.
+    mode : {"plan", "step", "hand"}
+        All steps, or the current one; ``hand`` tells of that to a person who does it.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
             f"a brief cannot be of {mode!r}",
             code="bad_brief",
             where="mode",
-            fix=did_you_mean(str(mode), MODES) or "use 'plan' or 'step'",
+            fix=did_you_mean(str(mode), MODES) or f"use {listed(map(repr, MODES), 'or')}",
         )
     current = current_of(keeper.terms, keeper.state)
     lines: list[str] = []
@@ -49,10 +49,12 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
     if current is None:
         lines.append("Every step is closed." if keeper.state.plan.completed else "No step is open.")
     else:
-        lines += _asked(keeper, current)
+        lines += _asked(keeper, current, by_hand=mode == "hand")
     stuck = stuck_reason(keeper.terms, keeper.state)
     if stuck is not None:
         lines.append(f"The run is stuck: {stuck}.")
+        if mode == "hand":
+            lines.append("A person may close the step: %step … --done, or enforcer.complete(…).")
     return "\n".join(lines)
 
 
@@ -64,12 +66,15 @@ def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
     return f"{one.index + 1}. {visible(one.id)}: {visible(one.step.description)}{marks}"
 
 
-def _asked(keeper: Keeper, one: StepTerms) -> Iterator[str]:
+def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator[str]:
     yield f"Now: {visible(one.id)}. {visible(one.step.description)}"
     missing = missing_tools(one, keeper.state)
     if waits_for_person(one, keeper.state):
         word = "approved" if one.step.kind == "approval" else "closed"
-        yield f"This step is {word} by a person; wait for it."
+        how = "with a note: %step … --done, or" if by_hand else ""
+        call = "approve(…)" if one.step.kind == "approval" else "complete(…)"
+        rest = f", {how} enforcer.{call}" if by_hand else "; wait for it"
+        yield f"This step is {word} by a person{rest}."
     elif missing:
         yield f"Tools still to be called: {listed(map(visible, missing))}."
     early = [keeper.state.calls[name].tool for name in keeper.state.facts_of(one.id).early]

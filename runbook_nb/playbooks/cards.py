@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.run import PlaybookRun
 
 #: The badge of each status.
-_ROLES: Final[Mapping[str, Role]] = {
+STATUS_ROLES: Final[Mapping[str, Role]] = {
     "completed": "completed",
     "stuck": "stuck",
     "failed": "failed",
@@ -111,7 +111,7 @@ def told_card(told: Told) -> Card:
         shown.append(Section(label="Steps", parts=(steps_table(told),), note=_NOTE))
         shown.append(Section(label="Path", parts=(path_of(told),), in_text=False))
     chips = [
-        Badge(word=state, role=_ROLES[state], count=times)
+        Badge(word=state, role=STATUS_ROLES[state], count=times)
         for state, times in states_counted(one.facts for one in told.steps)
     ]
     foot = calls_words(told.calls, told.refused)
@@ -260,7 +260,7 @@ def _cells(told: Told, one: Seen) -> Iterator[Cell]:
     facts, detail = one.facts, one.node.detail
     here = one.node.key == told.pointer
     yield Badge(word=str(one.place), role="current") if here else one.place
-    yield Badge(word=step_status(facts), role=_ROLES[facts.status])
+    yield Badge(word=step_status(facts), role=STATUS_ROLES[facts.status])
     yield tuple(_named(one))
     yield tuple(_tools(told, one))
     most, used = detail.get("most"), one.used

@@ -256,8 +256,8 @@ class HeldPlan:
 
         Parameters
         ----------
-        mode : {"plan", "step"}
-            All steps, or the current one.
+        mode : {"plan", "step", "hand"}
+            All steps, or the current one; ``hand`` tells of that to a person who does it.
         """
         with self._lock:
             return brief_of(self._keeper, mode)
@@ -285,6 +285,16 @@ class HeldPlan:
         ['admitted']
         """
         return self._observers.add(observer)
+
+    def live(self) -> None:
+        """Show the plan in this cell, and keep it up to date there as calls come.
+
+        There is one such view of a plan: shown in another cell, it goes on there, and what stands
+        here stays as it was. Without a notebook, and under ``settings.static``, nothing is updated.
+        """
+        from runbook_nb._display import through
+
+        through("live", self)
 
     def report(self) -> PlaybookReport:
         """Say what the run has come to by now; nothing is recorded."""

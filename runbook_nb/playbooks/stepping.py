@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.held import HeldPlan
@@ -9,6 +12,9 @@ from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.model import PlaybookStep
 from runbook_nb.playbooks.report import PlaybookReport, report_of, unresolved_steps
 from runbook_nb.playbooks.terms import StepTerms
+
+if TYPE_CHECKING:
+    from runbook_nb.playbooks.byhand import StepByHand
 
 
 class HeldSteps(HeldPlan):
@@ -146,10 +152,65 @@ class HeldSteps(HeldPlan):
             keeper.finish(report.verdict, report.unresolved, report.unmatched)
             return report
 
-    def _step_of(self, step: str | PlaybookStep, by: str) -> StepTerms:
-        """Give the terms of a step that a person acts on."""
+    def step(
+        self,
+        step: str | PlaybookStep,
+        by: str,
+        *,
+        tool: str | None = None,
+        note: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        done: bool = False,
+    ) -> StepByHand:
+        """Hold a person's work to the plan: ``with enforcer.step("look", by="R. Ito"):``.
+
+        The block is a call of one of the step's tools, admitted before it is entered and settled
+        when it is left; an error it raises is the error of the call. It is not entered when the
+        plan does not let the call be made. Of a step without tools that a person closes, the block
+        is entered when it is the step's turn.
+
+        Parameters
+        ----------
+        step : str or PlaybookStep
+            The step.
+        by : str
+            Who does it.
+        tool : str, optional
+            Whose call the block is; needed where the step expects several tools.
+        note : str
+            What there is to say.
+        arguments : mapping, optional
+            What the work was given, which is where evidence is looked for.
+        done : bool
+            Whether to close the step as a person when the block has ended well, if no call did,
+            or to approve it where it is one that is approved.
+
+        Returns
+        -------
+        StepByHand
+            To be entered; its ``ask()`` judges without entering.
+
+        Raises
+        ------
+        PlaybookError
+            There is no such step, nobody is named, or the tool has to be.
+        """
+        from runbook_nb.playbooks.byhand import StepByHand
+
         name = step if isinstance(step, str) else step.id
-        terms, state = self._keeper.terms, self._keeper.state
+        return StepByHand(
+            self,  # type: ignore[arg-type]  # whatever has these steps is an enforcer
+            name,
+            by,
+            tool=tool,
+            note=note,
+            arguments=arguments,
+            done=done,
+        )
+
+    def _named(self, name: str, by: str) -> list[StepTerms]:
+        """Give the terms of the steps of an id, on which somebody is to act."""
+        terms = self._keeper.terms
         if not by.strip():
             raise PlaybookError(
                 f"nobody is named who acts on step {quoted(name)}",
@@ -165,6 +226,13 @@ class HeldSteps(HeldPlan):
                 where=name,
                 fix=did_you_mean(name, terms.by_id) or "give the id of a step",
             )
+        return found
+
+    def _step_of(self, step: str | PlaybookStep, by: str) -> StepTerms:
+        """Give the terms of a step that a person acts on."""
+        name = step if isinstance(step, str) else step.id
+        terms, state = self._keeper.terms, self._keeper.state
+        found = self._named(name, by)
         current = self._current()
         here = [one for one in found if one is current] or [
             one for one in found if terms.interleaved and one.index not in state.closed

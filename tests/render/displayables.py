@@ -25,6 +25,7 @@ from runbook_nb.artifacts.base import ArtifactScope
 from runbook_nb.artifacts.bound import BoundArtifacts, NoArtifacts
 from runbook_nb.artifacts.model import ArtifactPage, PutResult, Record, Swept, Ticket
 from runbook_nb.chart.progress import Progress, StepProgress
+from runbook_nb.playbooks.byhand import StepByHand
 from runbook_nb.playbooks.cacao_losses import CacaoLoss, CacaoLosses
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
 from runbook_nb.playbooks.eventlog import COLUMNS, EventLog
@@ -67,6 +68,7 @@ from runbook_nb.widgets.base import Widget
 from runbook_nb.widgets.explorer import Explorer
 from runbook_nb.widgets.form import RunForm
 from runbook_nb.widgets.formtold import _Absence
+from runbook_nb.widgets.playbookform import PlaybookForm
 from runbook_nb.widgets.rulelab import RuleLab
 
 #: Where files of stores go; it is emptied with the process.
@@ -346,6 +348,24 @@ def enforced(word: str) -> Any:
     return enforcer
 
 
+def waiting(word: str) -> Any:
+    """Give a plan whose step waits for an approval."""
+    step = PlaybookStep(id=word, description=word, kind="approval", hints=[word])
+    return PlaybookEnforcer.from_playbook(Playbook(id=word, name=word, steps=[step]))
+
+
+def by_hand(word: str) -> Any:
+    """Give work that was refused, with a note."""
+    steps = [
+        PlaybookStep(id=f"{word} 1", description=word, expected_tools=[f"{word} 2"], hints=[word]),
+        PlaybookStep(id=word, description=word, expected_tools=[word]),
+    ]
+    book = Playbook(id=word, name=word, steps=steps)
+    work = PlaybookEnforcer.from_playbook(book).step(word, by=word, note=word)
+    work.ask()
+    return work
+
+
 def made_widget(make: Callable[[str], Any]) -> Callable[[str], Any]:
     """Make a widget without a channel to a front end: the static views are what is looked at."""
 
@@ -406,6 +426,8 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Revision: lambda word: rules(word).compare(rules(word, "v2", 14)),
     RuleLab: made_widget(lambda word: RuleLab(answer(word), rules(word, "v2", 14))),
     RunForm: made_widget(lambda word: RunForm(rb.Toolbox([tool(word)]), "ages")),
+    PlaybookForm: made_widget(lambda word: PlaybookForm(waiting(word), word)),
+    StepByHand: by_hand,
     Swept: lambda word: Swept.of(shelf(word).filed.meta, "capacity"),
     Ticket: lambda word: shelf(word).filed.meta,
     ToldDecision: lambda word: ToldDecision.of(rb.decide({"days": 30, "known": True}, rules(word))),

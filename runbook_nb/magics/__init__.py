@@ -1,4 +1,4 @@
-"""The magics of ``%load_ext runbook_nb``: a runbook, a rule set, and two settings from a cell.
+"""The magics of ``%load_ext runbook_nb``: runbooks, rules, steps of playbooks, two settings.
 
 On top of everything else, beside the command line. A magic reads its line, calls the public
 function that does the same, and gives back what that gives. Nothing of a line or cell is
@@ -7,16 +7,10 @@ evaluated: a value is a text, JSON, or ``{name}``, which looks a variable up.
 
 from __future__ import annotations
 
-import re
-import shlex
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from IPython.core import magic_arguments
-from IPython.core.error import UsageError
 from IPython.core.magic import (
-    Magics,
     cell_magic,
     line_magic,
     magics_class,
@@ -26,59 +20,45 @@ from IPython.core.magic import (
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import DefinitionError
+from runbook_nb.magics.lines import (
+    SessionMagics,
+    argument,
+    argument_of,
+    checked_variable,
+    looked_up,
+    read_line,
+    takes,
+)
+from runbook_nb.magics.playbook import PlaybookMagics, complete_step
 from runbook_nb.rules.loader import load_text
 from runbook_nb.rules.ruleset import RuleSet
 from runbook_nb.settings import settings
 from runbook_nb.tools.tool import Tool
 from runbook_nb.tools.toolbox import Toolbox
-from runbook_nb.tools.written import read_value, split_argument
 
-#: A value that stands for a variable; anything else in braces is JSON.
-_VARIABLE: Final = re.compile(r"\{\s*([^\W\d]\w*)\s*\}")
-
-_LINE_MAGICS: Final = ("runbook", "runbook_theme", "runbook_static")
-_CELL_MAGICS: Final = ("rules",)
+_LINE_MAGICS: Final = ("runbook", "runbook_theme", "runbook_static", "step")
+_CELL_MAGICS: Final = ("rules", "playbook", "step")
 _THEMES: Final = ("light", "dark", "auto")
 _SWITCH: Final = ("on", "off")
 
 
-_T = TypeVar("_T")
-_F = TypeVar("_F", bound=Callable[..., Any])
-_argument: Any = magic_arguments.argument
-
-
-def _takes(*arguments: Callable[[_F], _F]) -> Callable[[_F], _F]:
-    """Declare what the line of a magic has; its help says so."""
-
-    def decorate(function: _F) -> _F:
-        for argument in reversed(arguments):
-            function = argument(function)
-        declare: Any = magic_arguments.magic_arguments
-        declared: _F = declare()(function)
-        return declared
-
-    return decorate
-
-
 @magics_class
-class RunbookMagics(Magics):
+class RunbookMagics(SessionMagics):
     """What ``%load_ext runbook_nb`` adds to a session."""
 
     @no_var_expand
     @output_can_be_silenced
-    @_takes(
-        _argument("name", metavar="NAME", help="The runbook; Tab completes it."),
-        _argument(
+    @takes(
+        argument("name", metavar="NAME", help="The runbook; Tab completes it."),
+        argument(
             "--arg",
             metavar="K=V",
             action="append",
             default=[],
             help="An argument: a text, JSON, or {variable}. May be given many times.",
         ),
-        _argument("--box", metavar="VAR", help="Which toolbox, where several have the runbook."),
-        _argument(
-            "--as", dest="into", metavar="VAR", help="Also keep the answer in this variable."
-        ),
+        argument("--box", metavar="VAR", help="Which toolbox, where several have the runbook."),
+        argument("--as", dest="into", metavar="VAR", help="Also keep the answer in this variable."),
     )
     @line_magic
     def runbook(self, line: str) -> Any:
@@ -86,18 +66,18 @@ class RunbookMagics(Magics):
 
         In Python: ``box.call_sync("NAME", {"k": v})``.
         """
-        told = _read(self.runbook, line)
-        variable = _checked_variable(told.into)
+        told = read_line(self.runbook, line)
+        variable = checked_variable(told.into)
         box = box_with(self.names, told.name, told.box)
-        args = dict(_value(box[told.name], each, self.names) for each in told.arg)
-        return self._kept(variable, box.call_sync(told.name, args))
+        args = dict(argument_of(box[told.name], each, self.names) for each in told.arg)
+        return self.kept(variable, box.call_sync(told.name, args))
 
     @no_var_expand
     @output_can_be_silenced
-    @_takes(
-        _argument("name", metavar="NAME", help="The name of the rule set."),
-        _argument("version", metavar="VERSION", help="Its version."),
-        _argument(
+    @takes(
+        argument("name", metavar="NAME", help="The name of the rule set."),
+        argument("version", metavar="VERSION", help="Its version."),
+        argument(
             "--as", dest="into", metavar="VAR", help="Also keep the rule set in this variable."
         ),
     )
@@ -109,16 +89,16 @@ class RunbookMagics(Magics):
         ``default:``, …. Problems name their line in the cell. In Python:
         ``rb.RuleSet.loads(text, "yaml")``, with name and version in the text.
         """
-        told = _read(self.rules, line)
-        variable = _checked_variable(told.into)
+        told = read_line(self.rules, line)
+        variable = checked_variable(told.into)
         # The line of the magic counts, as it does where a cell's lines are numbered.
         given = {"name": told.name, "version": told.version}
-        return self._kept(variable, load_text(f"#\n{cell}", "yaml", given=given))
+        return self.kept(variable, load_text(f"#\n{cell}", "yaml", given=given))
 
     @no_var_expand
     @output_can_be_silenced
-    @_takes(
-        _argument("theme", nargs="?", choices=_THEMES, help="The theme; without it, tell which."),
+    @takes(
+        argument("theme", nargs="?", choices=_THEMES, help="The theme; without it, tell which."),
     )
     @line_magic
     def runbook_theme(self, line: str) -> str:
@@ -126,15 +106,15 @@ class RunbookMagics(Magics):
 
         In Python: ``rb.settings.theme = "dark"``.
         """
-        told = _read(self.runbook_theme, line)
+        told = read_line(self.runbook_theme, line)
         if told.theme is not None:
             settings.theme = told.theme
         return str(settings.theme)
 
     @no_var_expand
     @output_can_be_silenced
-    @_takes(
-        _argument("switch", nargs="?", choices=_SWITCH, help="on or off; without it, tell which."),
+    @takes(
+        argument("switch", nargs="?", choices=_SWITCH, help="on or off; without it, tell which."),
     )
     @line_magic
     def runbook_static(self, line: str) -> str:
@@ -142,57 +122,10 @@ class RunbookMagics(Magics):
 
         In Python: ``rb.settings.static = True``.
         """
-        told = _read(self.runbook_static, line)
+        told = read_line(self.runbook_static, line)
         if told.switch is not None:
             settings.static = told.switch == "on"
         return "on" if settings.static else "off"
-
-    @property
-    def names(self) -> dict[str, Any]:
-        """The variables of the session."""
-        return {} if self.shell is None else self.shell.user_ns
-
-    def _kept(self, variable: str | None, value: _T) -> _T:
-        if variable is not None:
-            self.names[variable] = value
-        return value
-
-
-def _read(magic: Any, line: str) -> Namespace:
-    """Read a line by the parser of its magic, with quotes as a shell has them."""
-    try:
-        words = shlex.split(line.strip().rstrip(";"))
-    except ValueError as error:
-        raise UsageError(f"{str(error)[:1].lower()}{str(error)[1:]}") from None
-    found: Namespace = magic.parser.parse_args(words)
-    return found
-
-
-def _checked_variable(name: str | None) -> str | None:
-    from keyword import iskeyword
-
-    if name is None or (name.isidentifier() and not iskeyword(name)):
-        return name
-    raise UsageError(f"--as {name}: a variable cannot be called that")
-
-
-def _value(tool: Tool, written: str, names: Mapping[str, Any]) -> tuple[str, Any]:
-    """Read ``k=v``: a variable where one is named, else as the tool declares it."""
-    try:
-        name, text = split_argument(written)
-    except DefinitionError as error:
-        raise UsageError(f"--arg {written}: {error.fix}") from None
-    variable = _VARIABLE.fullmatch(text)
-    if variable is not None:
-        return name, _looked_up(variable[1], names)
-    return name, read_value(tool, name, text)
-
-
-def _looked_up(name: str, names: Mapping[str, Any]) -> Any:
-    if name in names:
-        return names[name]
-    near = did_you_mean(name, [one for one in names if not one.startswith("_")])
-    raise DefinitionError(f"there is no variable {name!r}", where=name, fix=near)
 
 
 # -- finding ---------------------------------------------------------------------------------
@@ -248,7 +181,7 @@ did you mean 'ages'?
     """
     boxes = dict(boxes_in(names))
     if variable is not None:
-        value = _looked_up(variable, names)
+        value = looked_up(variable, names)
         if not isinstance(value, Toolbox):
             raise DefinitionError(
                 f"{variable} is {type(value).__name__}, not a toolbox",
@@ -312,17 +245,16 @@ def _is_runbook(tool: Tool) -> bool:
 
 def register(shell: Any) -> None:
     """Add the magics and their completion to a session."""
-    shell.register_magics(RunbookMagics)
-    fixed = {"runbook_theme": list(_THEMES), "runbook_static": list(_SWITCH)}
-    for name in _LINE_MAGICS:
-        words = fixed.get(name)
-        shell.set_hook(
-            "complete_command",
-            (lambda _, event: complete(shell, event))
-            if words is None
-            else (lambda _, event, words=words: words),
-            str_key=f"%{name}",
-        )
+    shell.register_magics(RunbookMagics, PlaybookMagics)
+    completers = {
+        "%runbook": complete,
+        "%step": complete_step,
+        "%%step": complete_step,
+        "%runbook_theme": lambda _, event: list(_THEMES),
+        "%runbook_static": lambda _, event: list(_SWITCH),
+    }
+    for name, completer in completers.items():
+        shell.set_hook("complete_command", completer, str_key=name)
 
 
 def unregister(shell: Any) -> None:
@@ -332,5 +264,5 @@ def unregister(shell: Any) -> None:
         for name in names:
             known[kind].pop(name, None)
     completers = shell.strdispatchers.get("complete_command")
-    for name in _LINE_MAGICS:
-        getattr(completers, "strs", {}).pop(f"%{name}", None)
+    for name in ("%%step", *(f"%{name}" for name in _LINE_MAGICS)):
+        getattr(completers, "strs", {}).pop(name, None)

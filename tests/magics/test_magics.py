@@ -53,17 +53,10 @@ def make_box(answer="none"):
 
 
 @pytest.fixture
-def shell(tmp_path, monkeypatch):
-    """Give an interactive shell with the extension loaded, and take it out again."""
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    config = Config()
-    config.HistoryManager.enabled = False
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(config=config)
-    made.run_line_magic("load_ext", "runbook_nb")
-    made.user_ns["box"] = make_box()
-    yield made
-    InteractiveShell.clear_instance()
+def shell(loaded):
+    """Give a session with a toolbox."""
+    loaded.user_ns["box"] = make_box()
+    return loaded
 
 
 @pytest.fixture(autouse=True)
@@ -98,10 +91,12 @@ def test_importing_the_package_registers_nothing(tmp_path, monkeypatch):
 def test_unloading_takes_everything_out(shell):
     assert shell.find_line_magic("runbook") is not None
     shell.run_line_magic("unload_ext", "runbook_nb")
-    for name in ("runbook", "runbook_theme", "runbook_static"):
+    for name in ("runbook", "runbook_theme", "runbook_static", "step"):
         assert shell.find_line_magic(name) is None
         assert f"%{name}" not in shell.strdispatchers["complete_command"].strs
-    assert shell.find_cell_magic("rules") is None
+    for name in ("rules", "playbook", "step"):
+        assert shell.find_cell_magic(name) is None
+    assert "%%step" not in shell.strdispatchers["complete_command"].strs
 
 
 def test_reloading_leaves_one_completer(shell):
