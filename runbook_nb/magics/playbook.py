@@ -124,6 +124,8 @@ class PlaybookMagics(SessionMagics):
         elif work.ask():
             with work:
                 work.result = body.run()
+        elif work.word == "closed":
+            work.hints = ("With --again the cell is run once more, outside the plan.",)
         self._shown(work.result, variable)
         return work
 

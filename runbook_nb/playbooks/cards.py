@@ -550,7 +550,11 @@ def playbook_card(playbook: Playbook) -> Card:
         sections.append(Section(label="", parts=(Prose(text=Data(value=playbook.description)),)))
     if steps:
         sections.append(Section(label="Steps", parts=(table,), note=f"{strict}, {extra}"))
-        path = Flow(lines=(), summary=words, graph=steps_graph(told.structure, None, None))
+        path = Flow(
+            lines=(),
+            summary=f"{words}, {strict}; {extra}",
+            graph=steps_graph(told.structure, None, None),
+        )
         sections.append(Section(label="Path", parts=(path,), in_text=False))
     return Card(
         kind="Playbook",

@@ -38,5 +38,8 @@ def form_card(form: PlaybookForm) -> Card:
         full_kind="PlaybookForm",
         headline=headline,
         heading=plan.heading,
-        sections=(Section(label="Asked of a person", parts=tuple(parts)), *plan.sections),
+        sections=(
+            Section(label="Asked of a person", parts=tuple(parts)),
+            *(replace(one, note="") for one in plan.sections),
+        ),
     )

@@ -31,6 +31,7 @@ AS_STORED = {
     "13_my_environment.ipynb",
     *("11_cannot_say.ipynb", "12_late_flights.ipynb"),
     *("14_patch_deadlines.ipynb", "15_hand_to_an_agent.ipynb"),
+    *("06_playbooks.ipynb", "07_incident_by_hand.ipynb"),
 }
 CASES = [(name, way) for name in NAMES for way in WAYS if way != "run" or name not in AS_STORED]
 WIDTH = 900

@@ -19,6 +19,10 @@ STORIES = {
         ("root_certificates", "3753 rows, from the live record", "row 36 of 3753"),
         ("root_certificates", "as_of"),
     ),
+    "07_incident_by_hand": (
+        ("hand-over", "sign_off", "Approve"),
+        ("nist-800-61-ir", "from the live record"),
+    ),
 }
 WIDGETS = ".jp-NotebookPanel .rbw-outer"
 ERRORS = f"""() => [...{CURRENT}.content.model.cells].flatMap((cell) =>

@@ -182,6 +182,8 @@ MAX_STORY = 300_000
 STORIES = (
     "04_iterate_rules",
     "05_explore",
+    "06_playbooks",
+    "07_incident_by_hand",
     "10_on_call",
     "11_cannot_say",
     "12_late_flights",
@@ -265,6 +267,29 @@ def test_the_first_line_at_night_counts_what_could_not_be_judged():
 def test_the_answer_of_the_night_is_read_back_out_of_its_notebook():
     answer = Envelope.from_notebook(FOLDER / "10_on_call.ipynb", which=0)
     assert answer.verdicts.counts() == {"critical": 1, "warning": 2, "declined": 1, "ok": 7}
+
+
+def test_under_a_playbook_nothing_is_paid_that_was_not_approved():
+    told = list(texts(FOLDER / "06_playbooks.ipynb"))
+    assert any("waiting for an approval at step 3 of 5" in text for text in told)
+    (report,) = cards("06_playbooks", "Report")
+    for said in ("Completed, with deviations", "refused 4 times"):
+        assert said in report, report
+    answer = Envelope.from_notebook(FOLDER / "06_playbooks.ipynb", which=0)
+    assert "step 'approve': nobody came to it" in [one.what for one in answer.ledger.not_checked]
+
+
+def test_a_person_is_refused_stuck_and_goes_on_and_the_report_says_so():
+    refused = cards("07_incident_by_hand", "Step containment · refused, not run")
+    assert len(refused) == 1
+    plans = cards("07_incident_by_hand", "Plan")
+    assert "Stuck at step 4 of 6" in plans[-1], plans[-1]
+    (again,) = cards("07_incident_by_hand", "Step detection · closed already")
+    assert "not run again" in again
+    (form,) = cards("07_incident_by_hand", "PlaybookForm")
+    assert "waits for an approval" in form
+    (report,) = cards("07_incident_by_hand", "Report")
+    assert "Incomplete" in report
 
 
 @each
