@@ -428,9 +428,7 @@ class Keeper:
 
     def fail(self, step: StepTerms, error: str, *, by: str, who: str | None = None) -> None:
         """Mark a step as failed; it stays where it is."""
-        self._happen(
-            Failed, step_id=step.id, error=self._said(error), by=by, who=self._said(who)
-        )
+        self._happen(Failed, step_id=step.id, error=self._said(error), by=by, who=self._said(who))
 
     def approve(self, step: StepTerms, who: str, note: str) -> None:
         """Note a person's approval of a step, and close it if that is all it waits for."""
