@@ -15,7 +15,7 @@ from warnings import warn
 
 from runbook_nb._display import Renderable
 from runbook_nb._sync import is_awaitable
-from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError, Problem
+from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError
 from runbook_nb.playbooks.frames import Frame, entered, here, note_last, plan_of
 from runbook_nb.playbooks.listening import Listening
 from runbook_nb.playbooks.options import as_playbook, checked_number, checked_word, discard
@@ -381,19 +381,16 @@ class PlaybookEnforcerHook(Listening, Renderable):
             return
         self._looked_over.add(named)
         found = playbook.lint(tools=self._tools, skills=self._skills or {}, policy=self.policy)
-        errors = [one for one in found if one.severity == "error"]
-        if not errors:
+        if found.ok:
             return
         if self._lint == "raise":
             raise PlaybookDefinitionError(
                 f"the playbook {playbook.id!r} cannot come to its end as written",
                 code="cannot_end",
                 where="playbook",
-                problems=[
-                    Problem(message=one.message, where=one.where, fix=one.fix) for one in errors
-                ],
+                problems=[one.problem for one in found.errors],
             )
-        for one in errors:
+        for one in found.errors:
             warn(f"playbook {playbook.id!r}, {one}", PlaybookWarning, stacklevel=2)
 
     def _let_go(self, seat: Seat) -> None:
