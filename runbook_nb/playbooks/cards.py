@@ -210,6 +210,8 @@ def _counts(told: Told) -> Iterator[str]:
     """Yield what stands beside the state, so that no score stands alone."""
     if told.whole:
         yield f"deviations {told.deviations}"
+    if told.set_back:
+        yield f"set back {counted(told.set_back, 'time')}, and counted from then on"
     met, wanted = told.evidence
     if wanted:
         yield f"evidence {met} of {counted(wanted, 'probe')} on the steps reached"
