@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from itertools import islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.playbooks import grouped
+from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.foreign import GRAPH_KEYS
+from runbook_nb.playbooks.limits import limit_faults
 from runbook_nb.playbooks.problems import Findings, place_of, told
 
 if TYPE_CHECKING:
@@ -246,21 +249,22 @@ def value_findings(
         _check_id(step.get("id"), f"{place}.id", "'detection'", found)
         for p, probe in _mappings(step.get("required_probes")):
             match = probe.get("match")
-            if isinstance(match, str) and not match.strip():
+            if isinstance(match, str) and is_blank(match):
                 where = f"{place}.required_probes[{p}].match"
                 found.add(
                     "blank_match", where, "is blank, which any call matches", "say what to find"
                 )
     if playbook is None:
         return
-    _at_least_one(playbook.max_iterations, "max_iterations", found)
+    budget = playbook.max_iterations
+    if budget is not None and budget < 1:
+        found.add("bad_limit", "max_iterations", f"is {budget}", "give at least 1, or leave it out")
     for n, read in enumerate(playbook.steps):
         place = places[n] if places else f"steps[{n}]"
-        floor, cap, time = read.min_tool_calls, read.max_tool_calls, read.timeout_seconds
-        _at_least_one(cap, f"{place}.max_tool_calls", found)
-        if cap is not None and floor is not None and floor > cap >= 1:
-            said, fix = f"is {floor}, and max_tool_calls {cap}", "ask for no more than may be made"
-            found.add("floor_above_cap", f"{place}.min_tool_calls", said, fix)
+        for fault in islice(limit_faults(read.min_tool_calls, read.max_tool_calls), 1):
+            code = "bad_limit" if fault.code == "cap_below_one" else fault.code
+            found.add(code, f"{place}.{fault.field}", fault.message, fault.fix)
+        time = read.timeout_seconds
         if time is not None and not (0 < time < math.inf):
             said, fix = f"is {time}", "give seconds above 0, or leave it out"
             found.add("bad_limit", f"{place}.timeout_seconds", said, fix)
@@ -274,11 +278,6 @@ def _check_findings(checks: list[dict[str, Any]], place: str, found: Findings) -
         # What `validation` holds is anybody's: only who is to evaluate it can say what is wrong.
         for one in problems_in(SimpleNamespace(checks=checks, validation={}), place):
             found.add("bad_check", one.where or place, one.message, one.fix)
-
-
-def _at_least_one(limit: int | None, where: str, found: Findings) -> None:
-    if limit is not None and limit < 1:
-        found.add("bad_limit", where, f"is {limit}", "give at least 1, or leave it out")
 
 
 def _check_id(value: Any, where: str, like: str, found: Findings) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import WireReport, encode, to_wire
-from runbook_nb._text import MISSING_CELL
+from runbook_nb._text import MISSING_CELL, visible
 from runbook_nb._value import frozen
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots
@@ -54,7 +54,10 @@ _SLOT_FIELDS: Final = _SLOT_KEYS | {"value", "reason", "sentence"}
 _SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_ESCAPED: Final = re.compile(r"[|\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+#: What Markdown takes for the beginning of HTML or of a link, with the backslashes before it.
+_TAG: Final = re.compile(r"(\\*)<(?=[A-Za-z/!?])")
+#: Of plain ASCII text, what is not written as it is.
+_ESCAPED: Final = re.compile(r"[|\x00-\x1f\x7f]|<[A-Za-z/!?]")
 
 VerdictRow = Mapping[str, Any]
 
@@ -218,9 +221,11 @@ def verdict_rows_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = None) -> str:
-    """Render rows as the Markdown table that goes to a model.
+    r"""Render rows as the Markdown table that goes to a model.
 
-    The first row names the columns. Missing values show as a dash, zero as zero.
+    The first row names the columns. Missing values show as a dash, zero as zero. Cells stay text:
+    the end of a line is a space, other control characters and bidirectional overrides are shown
+    as escapes, and what would open an HTML tag is written ``\<``.
 
     Parameters
     ----------
@@ -261,6 +266,8 @@ def cell_text(value: Any) -> str:
     --------
     >>> [cell_text(v) for v in (None, "", True, 0, 2.0, "a|b", [1, {"x": 2}])]
     ['—', '—', 'yes', '0', '2.0', 'a\\|b', '[1,{"x":2}]']
+    >>> print(cell_text("<b>web\x1b[31m < db"))
+    \<b>web\x1b[31m < db
     """
     plain = to_wire(value)
     if plain is None or plain == "":
@@ -281,7 +288,9 @@ def _cells(column: list[Any]) -> list[str]:
 
 def _escaped(text: str) -> str:
     # Every character some reader may take for the end of a line, so that a row stays one line.
-    return _LINE_END.sub(" ", text).replace("|", "\\|")
+    line = visible(_LINE_END.sub(" ", text))
+    # A backslash keeps the "<" text; those before it are doubled, or they would take it away.
+    return _TAG.sub(r"\1\1\\<", line).replace("|", "\\|")
 
 
 def projection_of(

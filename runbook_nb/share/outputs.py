@@ -30,10 +30,18 @@ from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.share.exported import EXPORTED_ROWS
 from runbook_nb.share.report import page_around
-from runbook_nb.share.shown import Block, Picture, beside_blocks, blocks_of, card_in
+from runbook_nb.share.shown import (
+    OWN_PAGE,
+    Block,
+    Picture,
+    alike,
+    beside_blocks,
+    blocks_of,
+    card_in,
+    unwrapped,
+)
+from runbook_nb.share.widgetlines import claim_line, parted
 
-#: What a card has that stands on a page of its own.
-OWN_PAGE: Final = 'class="rbnb rbnb-page"'
 #: The block of a card that shows the walk.
 WALK: Final = "Walk"
 #: What an output and a page are drawn anew from.
@@ -202,7 +210,7 @@ def _flow_of(ground: Ground) -> Flow | None:
 
 def claim_output(redrawn: Redrawn, output: Output, claims: Claims) -> None:
     """Claim that an output shows the answer it carries."""
-    text, html = joined(output.data.get(TEXT)), joined(output.data.get(HTML))
+    text, html = joined(output.data.get(TEXT)), unwrapped(joined(output.data.get(HTML)))
     if text:
         _text(redrawn, output, text, claims)
     if html:
@@ -223,16 +231,19 @@ def joined(text: Any) -> str:
 
 def _text(redrawn: Redrawn, output: Output, found: str, claims: Claims) -> None:
     cells = cells_told(joined(output.data.get(HTML)))
+    line, found = parted(found, next(redrawn.texts(found, cells)).partition("\n")[0])
+    place = (*output.place, TEXT)
+    if line:
+        claim_line(redrawn.ground, f"{output.name}.explorer", line, place, claims)
     best: tuple[int, Any, Any] | None = None
     for expected in redrawn.texts(found, cells):
-        count, line, want = _differing_lines(found, expected)
+        count, other, want = _differing_lines(found, expected)
         if best is None or count < best[0]:
-            best = count, line, want
+            best = count, other, want
         if not count:
             break
     assert best is not None  # noqa: S101 - several are tried
     told = "the plain text says what the answer says"
-    place = (*output.place, TEXT)
     claims.settle(f"{output.name}.{TEXT}", told, not best[0], CARRIED, place, told=best[1:])
 
 
@@ -291,7 +302,7 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
         claims.settle(f"{name}.{label}", told, False, CARRIED, place, told=(found, wanted))
     if not own:
         claims.unchecked(f"{name}.beside", "the page around it", "no answer says it", place)
-    around = beside[1] == drawn_beside[1] or not own
+    around = not own or alike(beside[1]) == alike(drawn_beside[1])
     _looks(blocks, expected, name, place, claims, around=around)
     _walk(redrawn, output, blocks, expected, claims)
 
@@ -369,12 +380,15 @@ def _looks(
     """Claim that nothing in it is hidden or set apart by its looks."""
     told = "it looks as this version draws it"
     pairs = list(zip(blocks, expected, strict=False))
-    alike = around and all(one.html == other.html for one, other in pairs if one.label != WALK)
-    if alike:
+    if around and all(_drawn_alike(one, other) for one, other in pairs if one.label != WALK):
         claims.settle(f"{name}.style", told, True, CARRIED, place)
     else:
         reason = "it was drawn by another version, or edited; what is shown may be hidden by style"
         claims.unchecked(f"{name}.style", told, reason)
+
+
+def _drawn_alike(one: Block, other: Block) -> bool:
+    return one.html == other.html or alike(one.html) == alike(other.html)
 
 
 def _walk(

@@ -185,8 +185,10 @@ def _output_of(path: Path, one: Found) -> Output | None:
     if one.carrier == "file":
         return None
     if one.output is None:
-        data = {HTML: path.read_text(encoding="utf-8")}
-        return Output("page", data, ("page",), page=True, export=True)
+        data = {HTML: one.card or path.read_text(encoding="utf-8")}
+        which = one.place.removeprefix("answer ").partition(" ")[0]
+        name = f"page[{which}]" if which.isdecimal() else "page"
+        return Output(name, data, ("page",), page=True, export=not one.card)
     data = next((found for at, found in outputs_in(path) if at == one.output), {})
     cell, number = one.output
     place: Place = ("cells", cell, "outputs", number, "data")

@@ -44,6 +44,15 @@ def test_an_unexpected_tool_is_refused_with_what_to_call():
     assert refused.hints[1:] == ("Look first.",)
 
 
+def test_nobody_is_told_to_call_what_would_be_refused():
+    policy = {"cap_counts": "all", "on_cap": "fail"}
+    enforcer = held(step("a", "scan", max_tool_calls=1), policy=policy)
+    enforcer.settle(enforcer.admit("scan"), "error")
+    hint = enforcer.admit("pay").hints[0]
+    assert not enforcer.may("scan")
+    assert hint == "No call of 'scan' is taken any more: ask a person to close the step."
+
+
 def test_record_only_lets_through_and_notes():
     enforcer = held(step("a", "scan"), block_violations=False)
     assert enforcer.admit("pay").allowed

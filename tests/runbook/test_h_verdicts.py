@@ -131,7 +131,7 @@ class Colour(Enum):
         (np.int64(0), "0"),
         (np.float64("nan"), "—"),
         (Colour.RED, "red"),
-        (b"x", "<bytes>"),
+        (b"x", "\\<bytes>"),
     ],
 )
 def test_case_95_cells(value, cell):
@@ -141,6 +141,31 @@ def test_case_95_cells(value, cell):
 
 def test_case_95_headers_are_escaped_like_cells():
     assert rb.render_verdict_table([{"a|b\nc": 1}]).split("\n")[0] == "| a\\|b c |"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("a\u202eb\u2066", "a\\u202eb\\u2066"),
+        ("\ud800", "\\ud800"),
+        ("a\tb\x00", "a\\tb\\x00"),
+        ("<img src=x onerror=alert(1)>", "\\<img src=x onerror=alert(1)>"),
+        ("é </b><!--<?x", "é \\</b>\\<!--\\<?x"),
+        ("\\<b> \\\\<b>", "\\\\\\<b> \\\\\\\\\\<b>"),
+        (["<b>"], '["\\<b>"]'),
+        ("a < b, a <3, x<=y, <<", "a < b, a <3, x<=y, <<"),
+    ],
+)
+def test_a_cell_shows_what_would_act_on_who_reads_it(value, cell):
+    for beside in ([], [{"v": "plain", "verdict": "x"}]):  # alone, and among ordinary cells
+        table = rb.render_verdict_table([*beside, {"v": value, "verdict": "x"}])
+        assert table.split("\n")[-1] == f"| {cell} | x |"
+
+
+def test_headers_show_it_as_cells_do():
+    table = rb.render_verdict_table([{"<b>\x1b": 1}])
+    assert table.split("\n")[0] == "| \\<b>\\x1b |"
 
 
 def test_case_96_the_prefix_of_the_kind_is_exact(kit):
