@@ -421,8 +421,8 @@ class Keeper:
 
     def skip(self, step: StepTerms, reason: str | None, *, by: str, who: str | None = None) -> None:
         """Pass over an optional step."""
-        reason, who = self._said(reason), self._said(who)
-        self._happen(Skipped, **self._moved(step), reason=reason, by=by, who=who)
+        told = {"reason": self._said(reason), "by": by, "who": self._said(who)}
+        self._happen(Skipped, **self._moved(step), **told)
 
     def fail(self, step: StepTerms, error: str, *, by: str, who: str | None = None) -> None:
         """Mark a step as failed; it stays where it is."""
