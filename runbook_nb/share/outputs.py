@@ -29,6 +29,7 @@ from runbook_nb.runbook.retold import retold_flow
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.share.exported import EXPORTED_ROWS
+from runbook_nb.share.pagefacts import claim_facts, without_facts
 from runbook_nb.share.report import page_around
 from runbook_nb.share.shown import (
     OWN_PAGE,
@@ -59,8 +60,6 @@ _NOTE: Final = re.compile(
 
 #: How a heading says that not all is shown.
 _LIMITED: Final = re.compile(r"(\d[\d,]{0,8}) of [\d,]+ shown")
-#: What a page says of tickets, which a copy may not hold.
-_TICKETS: Final = re.compile(r"<dt>(?:Call|Walk|Whole walk|Recording)</dt> <dd>[\w-]+</dd>\n")
 
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
@@ -286,11 +285,8 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     assert best is not None  # noqa: S101 - several are tried
     _, wrong, expected, drawn = best
     told = "the HTML says what the answer says"
-    beside, drawn_beside = (
-        beside_blocks(_TICKETS.sub("", html)),
-        beside_blocks(_TICKETS.sub("", drawn)),
-    )
     own = not output.page or OWN_PAGE in card
+    beside, drawn_beside = (beside_blocks(without_facts(one)) for one in (html, drawn))
     if beside[0] != drawn_beside[0] and own:
         wrong = [*wrong, ("beside", *_first_pair(beside[0], drawn_beside[0]))]
     if not wrong:
@@ -302,6 +298,8 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
         claims.settle(f"{name}.{label}", told, False, CARRIED, place, told=(found, wanted))
     if not own:
         claims.unchecked(f"{name}.beside", "the page around it", "no answer says it", place)
+    if own and output.page:
+        claim_facts(redrawn.ground.envelope, html, output.name, place, claims)
     around = not own or alike(beside[1]) == alike(drawn_beside[1])
     _looks(blocks, expected, name, place, claims, around=around)
     _walk(redrawn, output, blocks, expected, claims)

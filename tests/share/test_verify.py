@@ -452,6 +452,20 @@ def test_a_page_is_drawn_anew(tmp_path):
     assert ids(one(page)) == ["page.text/html.Verdicts"]
 
 
+def test_the_call_and_the_tickets_on_a_page_are_those_of_its_answer(filed, tmp_path):
+    page = filed.to_html(tmp_path / "a.html")
+    text = page.read_text("utf-8")
+    checked = one(page)
+    for part, term in (("call", "Call"), ("walk", "Walk"), ("recording", "Recording")):
+        assert checked[f"page.{part}.id"].status == "confirmed"
+        [said] = re.findall(rf"<dt>{term}</dt> <dd>(\S+)</dd>", text)
+        for forged in (f"<dd>{said}ZZ</dd>", "<dd></dd>"):
+            page.write_text(text.replace(f"<dd>{said}</dd>", forged), encoding="utf-8")
+            assert ids(one(page)) == [f"page.{part}.id"]
+        page.write_text(text.replace(f"<dt>{term}</dt> <dd>{said}</dd>\n", ""), encoding="utf-8")
+        assert ids(one(page)) == [f"page.{part}.id"]
+
+
 # --- the law -----------------------------------------------------------------------------------
 
 
