@@ -14,10 +14,10 @@ from runbook_nb.playbooks.judging import (
     calls_used,
     current_of,
     is_cap_full,
-    is_done,
     judge,
     missing_tools,
     quoted,
+    undone_before,
 )
 from runbook_nb.playbooks.model import RequiredProbe, StepExecution
 from runbook_nb.playbooks.policy import EnforcementPolicy
@@ -275,7 +275,7 @@ def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
     facts = state.steps.get(at.id)
     if facts is not None and facts.timed_out_at is not None and state.policy.on_timeout == "block":
         return f"step {quoted(at.id)} took longer than it may, and {_ASK}"
-    lacking = [name for name in at.step.requires if not is_done(terms, state, name)]
+    lacking = undone_before(terms, state, at)
     if lacking:
         return f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, not done; {_ASK}"
     missing = missing_tools(at, state)

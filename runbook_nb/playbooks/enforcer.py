@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.admission import Admission, Settlement
-from runbook_nb.playbooks.ahead import Ahead
+from runbook_nb.playbooks.batch import Ahead, BatchCall, read_batch
 from runbook_nb.playbooks.begun import digest_of, refuse_other_skills, skill_facts, skills_from
 from runbook_nb.playbooks.eventkinds import Begun, Event
 from runbook_nb.playbooks.events import apply, from_dict, replay
 from runbook_nb.playbooks.held import SCHEMA, Journal
 from runbook_nb.playbooks.judging import Judgement, judge
-from runbook_nb.playbooks.keeper import OUTCOMES, BatchCall, read_batch
+from runbook_nb.playbooks.keeper import checked_outcome
 from runbook_nb.playbooks.model import (
     EnforcementResult,
     Playbook,
@@ -283,13 +282,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         PlaybookError
             The call was never let through, or is settled; there is no such outcome.
         """
-        if outcome not in OUTCOMES:
-            raise PlaybookError(
-                f"a call cannot come to {outcome!r}",
-                code="bad_outcome",
-                where="outcome",
-                fix=did_you_mean(str(outcome), OUTCOMES) or f"use {listed(OUTCOMES, 'or')}",
-            )
+        checked_outcome(outcome)
         name = call if isinstance(call, str) else call.call_id
         with self._doing() as keeper:
             if name in self._provisional:
@@ -484,14 +477,14 @@ class PlaybookEnforcer(HeldSteps, Followed):
     def _admission(
         self, name: str, tool: str, found: Judgement, *, provisional: bool = False
     ) -> Admission:
-        step = None if found.index is None else self._keeper.terms.steps[found.index].step
+        terms = self._keeper.terms.at(found.index)
         state = self._keeper.state
         call = state.calls.get(name)
         return Admission(
             name,
             tool,
             found,
-            step,
+            None if terms is None else terms.step,
             at=self._keeper.now or self.plan.started_at,
             told=state.record,
             seq=call.seq if call is not None and not provisional else None,

@@ -149,6 +149,10 @@ class Terms:
             return False
         return is_outside(terms.entries, tool, arguments, skill_patterns=self.policy.skill_patterns)
 
+    def at(self, index: int | None) -> StepTerms | None:
+        """Give the terms of the step at a place; None for no place."""
+        return None if index is None else self.steps[index]
+
     def of(self, step: PlaybookStep) -> StepTerms:
         """Give the terms of a step, worked out anew for one that is not of the playbook."""
         for one in self.steps:
