@@ -276,7 +276,7 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
         wrong = list(_differing(blocks, expected))
         count = len(wrong)
         if redrawn.flow is not None:
-            walks = _without_notes(_walked(blocks), _walked(expected))
+            walks = without_notes(_walked(blocks), _walked(expected))
             count += (walks[0] != walks[1]) + (_pictured(blocks) != _pictured(expected))
         if best is None or count < best[0]:
             best = count, wrong, expected, drawn
@@ -419,7 +419,7 @@ def _walk(
     if not same_rows and not found.pictures and len(found.rows) == 2:  # drawn from a copy
         claims.unchecked(id_, told, "the output shows no path", (*place, WALK))
         return
-    rows = _without_notes(found.rows, wanted.rows)
+    rows = without_notes(found.rows, wanted.rows)
     pair = next(((a, b) for a, b in zip(*rows, strict=False) if a != b), ((), ()))
     claims.settle(
         id_,
@@ -429,10 +429,10 @@ def _walk(
         (*place, WALK),
         told=(" ".join(pair[0]), " ".join(pair[1])),
     )
-    _picture(output, found.pictures, wanted.pictures, (*place, "picture"), claims)
+    claim_picture(output.name, found.pictures, wanted.pictures, (*place, "picture"), claims)
 
 
-def _without_notes(
+def without_notes(
     found: Sequence[tuple[str, ...]], wanted: Sequence[tuple[str, ...]]
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Leave out what is said of the picture: that depends on what drew it, or did not."""
@@ -443,14 +443,15 @@ def _without_notes(
     return one, other
 
 
-def _picture(
-    output: Output,
+def claim_picture(
+    name: str,
     found: Sequence[Picture],
     wanted: Sequence[Picture],
     place: Place,
     claims: Claims,
 ) -> None:
-    id_ = f"{output.name}.picture"
+    """Claim that a picture says what it would if it were drawn now."""
+    id_ = f"{name}.picture"
     if not found:
         return
     told = found[0].alt or "the picture of the walk"
