@@ -126,6 +126,13 @@ def shortfalls(terms: StepTerms, state: PlanState, *, by_person: bool = False) -
             found.append(tools_missing(terms, lacking))
     if terms.checks is not None:
         found += _unmet_checks(terms, state)
+    if terms.step.kind == "approval" and not (facts is not None and facts.approvals):
+        found.append(
+            Shortfall(
+                violation="approval_missing",
+                message=f"step {quoted(terms.id)} was closed without anybody's approval",
+            )
+        )
     return found
 
 

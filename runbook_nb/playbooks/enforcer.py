@@ -98,7 +98,8 @@ class PlaybookEnforcer(HeldSteps, Followed):
         begun = Begun(
             seq=1,
             at=plan.started_at if fresh else settings.clock(),
-            playbook=plan.playbook,
+            # A copy: what is held to stays as it was begun, whatever becomes of the caller's lists.
+            playbook=plan.playbook.model_copy(deep=True),
             digest=digest_of(plan.playbook),
             policy=EnforcementPolicy.of(policy).to_dict(),
             skills=skill_facts(skills or {}),
@@ -110,7 +111,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         )
         state = apply(None, begun)
         state.plan = plan  # the caller's own, so that it is seen to move
-        self._set_up(state, skills or {}, (journal, observers, redact))
+        self._set_up(state, skills or {}, (journal, observers, redact), begun.playbook)
         with self._doing() as keeper:
             keeper.made.append(begun)
 
@@ -202,13 +203,19 @@ class PlaybookEnforcer(HeldSteps, Followed):
         batch : str, optional
             What the reply is named by.
         """
-        with self._asking() as keeper:
-            name = batch or f"batch-{keeper.state.seq + 1}"
-            ahead = Ahead(keeper)
-            return [
-                self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
-                for tool, arguments, given in read_batch(calls)
-            ]
+        waiting = set(self._provisional)
+        try:
+            with self._asking() as keeper:
+                name = batch or f"batch-{keeper.state.seq + 1}"
+                ahead = Ahead(keeper)
+                return [
+                    self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
+                    for tool, arguments, given in read_batch(calls)
+                ]
+        except BaseException:  # nobody has an answer, so none of them waits for confirmation
+            for one in self._provisional.keys() - waiting:
+                del self._provisional[one]
+            raise
 
     def _one_of_batch(
         self, ahead: Ahead, tool: str, arguments: Any, name: str, where: Any
@@ -285,6 +292,8 @@ class PlaybookEnforcer(HeldSteps, Followed):
         checked_outcome(outcome)
         name = call if isinstance(call, str) else call.call_id
         with self._doing() as keeper:
+            if not isinstance(call, str):
+                self._refuse_other(call)
             if name in self._provisional:
                 self._settle_unconfirmed(name)
             noted = len(keeper.state.noted)
@@ -292,6 +301,18 @@ class PlaybookEnforcer(HeldSteps, Followed):
             filed = keeper.state.calls[name].step_id
             told = tuple(one.violation for one in keeper.state.noted[noted:])
             return Settlement(closed=closed, step_id=filed, violations=told)
+
+    def _refuse_other(self, admission: Admission) -> None:
+        """Refuse an admission that is not of this plan, or of before it was set back."""
+        call = self._keeper.state.calls.get(admission.call_id)
+        if call is None or admission.provisional or admission.is_of(call):
+            return
+        raise PlaybookError(
+            f"the call {admission.call_id!r} of this plan is another than the one admitted as that",
+            code="other_call",
+            where=admission.call_id,
+            fix="settle an admission in the plan that gave it, and before that is set back",
+        )
 
     def _settle_unconfirmed(self, name: str) -> None:
         """Take in a provisional call that was made without asking again."""

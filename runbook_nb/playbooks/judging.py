@@ -79,7 +79,7 @@ def judge(terms: Terms, state: PlanState, tool: str, arguments: Any = MISSING) -
     'unexpected_tool'
     """
     current = current_of(terms, state)
-    if terms.is_housekeeping(tool) and (current is None or tool not in current.tools):
+    if terms.is_housekeeping(tool) and (current is None or tool not in terms.expected):
         return Judgement(allowed=True, housekeeping=True)
     if current is None:
         return _after_the_last(terms, state, tool) if state.plan.completed else _ALLOWED

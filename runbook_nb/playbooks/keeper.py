@@ -45,7 +45,7 @@ from runbook_nb.playbooks.judging import Judgement, current_of, judge, quoted
 from runbook_nb.playbooks.model import StepStatus
 from runbook_nb.playbooks.state import Call, PlanState, StepFacts
 from runbook_nb.playbooks.terms import StepTerms, Terms
-from runbook_nb.playbooks.values import Kept
+from runbook_nb.playbooks.values import Kept, snapshot
 from runbook_nb.settings import settings
 
 #: What can come of a call.
@@ -102,7 +102,7 @@ class Keeper:
         self.state = state
         self.kept = kept
         self.made: list[Event] = []
-        #: What running calls were really given: evidence is looked for in that, never kept.
+        #: What running calls were really given, as it was then: evidence is looked for in that.
         self.given: dict[str, Any] = {}
         #: The time of what is being asked; None where the clock is to be asked each time.
         self.now: datetime | None = None
@@ -183,7 +183,7 @@ class Keeper:
             early_for=early,
             exact=exact,
         )
-        self.given[call_id] = arguments
+        self.given[call_id] = given if exact else snapshot(arguments)
         if found.violation is not None:
             about: dict[str, Any] = {"tool": tool, "call_id": call_id, "blocked": found.blocked}
             self._note(found.violation, found.message, step, **about)
@@ -238,6 +238,7 @@ class Keeper:
             for place in found.passed_over:
                 self._pass_over(place, tool, step)
         given = self.kept.arguments(arguments)
+        exact = self.kept.is_exact(arguments, given)
         self._happen(
             Admitted,
             call_id=call_id,
@@ -247,9 +248,9 @@ class Keeper:
             arguments=given,
             housekeeping=found.housekeeping,
             judged=False,
-            exact=self.kept.is_exact(arguments, given),
+            exact=exact,
         )
-        self.given[call_id] = arguments
+        self.given[call_id] = given if exact else snapshot(arguments)
         self.settle(call_id, moves=False)
 
     def settle(
@@ -269,7 +270,7 @@ class Keeper:
             return False
         again = call.outcome is not None
         given = self.given.pop(call_id, call.arguments)
-        changed = arguments is not None and arguments is not given
+        changed = arguments is not None and not self.kept.is_exact(arguments, given)
         given = arguments if changed else given
         step = self._filed_under(call)
         kept = self.kept.arguments(given) if changed else None
@@ -292,6 +293,9 @@ class Keeper:
             exact=(kept is None or self.kept.is_exact(given, kept))
             and (gave is None or self.kept.is_exact(result, gave)),
         )
+        if changed and step is not None and self.terms.is_outside(step, call.tool, given):
+            told = f"{quoted(call.tool)} was called with what the skills of its step do not allow"
+            self._note("tool_outside_skill", told, step, tool=call.tool, call_id=call_id)
         if not (filed and moves) or step is None:
             return False
         closed = outcome != "error" and self._advance(step)
@@ -409,23 +413,24 @@ class Keeper:
             Closed,
             **self._moved(step),
             by=by,
-            who=who,
-            note=note,
-            result=result,
+            who=self._said(who),
+            note=self._said(note),
+            result=self._said(result),
             violations=tuple(one.violation for one in lacking),
         )
 
     def skip(self, step: StepTerms, reason: str | None, *, by: str, who: str | None = None) -> None:
         """Pass over an optional step."""
-        self._happen(Skipped, **self._moved(step), reason=reason, by=by, who=who)
+        told = {"reason": self._said(reason), "by": by, "who": self._said(who)}
+        self._happen(Skipped, **self._moved(step), **told)
 
     def fail(self, step: StepTerms, error: str, *, by: str, who: str | None = None) -> None:
         """Mark a step as failed; it stays where it is."""
-        self._happen(Failed, step_id=step.id, error=error, by=by, who=who)
+        self._happen(Failed, step_id=step.id, error=self._said(error), by=by, who=self._said(who))
 
     def approve(self, step: StepTerms, who: str, note: str) -> None:
         """Note a person's approval of a step, and close it if that is all it waits for."""
-        self._happen(Approved, step_id=step.id, who=who, note=note)
+        self._happen(Approved, step_id=step.id, who=self._said(who), note=self._said(note))
         if not step.tools:
             self.close(step, by="person", who=who, note=note, result=note or None)
 
@@ -504,6 +509,10 @@ class Keeper:
             noted=self.state.record,
             **about,
         )
+
+    def _said(self, text: str | None) -> str | None:
+        """Give what somebody said, without the secrets that are known."""
+        return None if text is None else self.kept.text(text)
 
     def finish(self, verdict: str, unresolved: tuple[str, ...], unmatched: Any) -> None:
         """Note what the run comes to."""
