@@ -26,7 +26,7 @@ from runbook_nb._view import (
     Section,
     Table,
 )
-from runbook_nb.playbooks.rulecards import VERDICTS
+from runbook_nb.playbooks.rulecards import STATUS_ROLES, VERDICTS
 from runbook_nb.playbooks.shown import followed_by
 from runbook_nb.playbooks.told import Seen, Told
 from runbook_nb.record.graph import steps_graph
@@ -34,6 +34,7 @@ from runbook_nb.record.phrases import step_status
 from runbook_nb.record.steps import (
     calls_words,
     deviation_words,
+    named_runs,
     refusal_reason,
     states_counted,
     steps_sentence,
@@ -44,15 +45,6 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.model import Playbook, PlaybookPlan
     from runbook_nb.playbooks.run import PlaybookRun
 
-#: The badge of each status.
-STATUS_ROLES: Final[Mapping[str, Role]] = {
-    "completed": "completed",
-    "stuck": "stuck",
-    "failed": "failed",
-    "skipped": "skipped",
-    "in progress": "active",
-    "pending": "pending",
-}
 #: Seconds a step takes before it is worth telling.
 SHORTEST: Final = 0.1
 #: Steps that are named before they are only counted.
@@ -496,10 +488,7 @@ def _plain_details(told: Told, one: Seen) -> Iterator[Cell]:
 def _short(noted: Mapping[str, object]) -> Cell:
     names = noted.get("names")
     if noted.get("kind") == "evidence_incomplete" and isinstance(names, list | tuple) and names:
-        runs: list[Run] = ["evidence incomplete:"]
-        for place, name in enumerate(names):
-            runs += [",", Data(value=name)] if place else [Data(value=name)]
-        return tuple(runs)
+        return ("evidence incomplete:", *named_runs(names))
     return ""
 
 

@@ -18,6 +18,7 @@ from runbook_nb._text import did_you_mean, listed
 from runbook_nb.playbooks import grouped
 from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.foreign import GRAPH_KEYS
+from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS, is_extension
 from runbook_nb.playbooks.limits import limit_faults
 from runbook_nb.playbooks.problems import Findings, place_of, told
 
@@ -25,37 +26,6 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from runbook_nb.playbooks.model import Playbook
-
-#: The keys of a playbook's head, of a step and of a probe, in the order they are written.
-HEAD_KEYS: Final = (
-    "id",
-    "name",
-    "description",
-    "version",
-    "strict_sequence",
-    "allow_extra_tools",
-    "max_iterations",
-    "tags",
-    "metadata",
-    "steps",
-)
-STEP_KEYS: Final = (
-    "id",
-    "description",
-    "expected_tools",
-    "hints",
-    "required",
-    "validation",
-    "uses",
-    "required_probes",
-    "min_tool_calls",
-    "max_tool_calls",
-    "timeout_seconds",
-    "metadata",
-)
-#: What a step may say in this package alone; other readers pass over it.
-OWN_STEP_KEYS: Final = ("kind", "requires", "checks")
-PROBE_KEYS: Final = ("name", "match", "description")
 
 _TEXT_LISTS: Final = ("expected_tools", "hints")
 
@@ -210,7 +180,7 @@ def _unknown(
 ) -> None:
     keys: list[Any] = [*given]
     for key in keys:
-        if key in known or (own and isinstance(key, str) and key.startswith("x-")):
+        if key in known or (own and is_extension(key)):
             continue
         if not isinstance(key, str):
             found.add("unknown_key", where, f"has the key {told(key)}, which is not text")
