@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, listed
 from runbook_nb.playbooks.told import Seen, Told
-from runbook_nb.record.steps import refusal_reason, verdict_of
+from runbook_nb.record.steps import StepFacts, refusal_reason, verdict_of
 
 #: Under which names an answer is read from the state of a run.
 ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
@@ -72,7 +72,7 @@ def _row(one: Seen) -> dict[str, Any]:
 
 
 def _report(told: Told) -> dict[str, Any]:
-    report: dict[str, Any] = {
+    return {
         "playbook": f"{told.name} {told.version}".strip(),
         "policy": told.policy,
         "outcome": told.verdict,
@@ -80,7 +80,6 @@ def _report(told: Told) -> dict[str, Any]:
         "calls": told.calls,
         "calls_refused": told.refused,
     }
-    return report
 
 
 def _checked(told: Told) -> Iterator[tuple[str, str | None]]:
@@ -107,6 +106,11 @@ def _calls(one: Seen) -> str:
 
 
 def _not_checked(told: Told) -> Iterator[tuple[str, str | None]]:
+    if told.set_back:
+        yield (
+            f"what was done before the plan was set back ({counted(told.set_back, 'time')})",
+            "a plan that is set back begins anew, and nothing before counts",
+        )
     for one in told.steps:
         yield from _open(one)
     for one in told.steps:
@@ -149,7 +153,7 @@ def _evidence(one: Seen) -> Iterator[tuple[str, str | None]]:
             )
 
 
-def _calls_lost(facts: Any, where: str) -> Iterator[tuple[str, str | None]]:
+def _calls_lost(facts: StepFacts, where: str) -> Iterator[tuple[str, str | None]]:
     """Say of what calls nothing was learnt: refused ones, failed ones, those left open."""
     refused: dict[str, list[str]] = {}
     times: dict[str, int] = {}
@@ -185,7 +189,8 @@ def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
         What `account_of` gave.
     given : object
         A mapping with ``report`` and ``coverage`` adds to those, and may have rows of its own
-        under ``verdicts``; anything else that is not None stands in the report as ``answer``.
+        under ``verdicts``; what was counted stays as it is. Anything else that is not None stands
+        in the report as ``answer``.
 
     Examples
     --------
@@ -200,7 +205,10 @@ def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
     if "verdicts" in given:
         made["verdicts"] = given["verdicts"]
     if isinstance(given.get("report"), Mapping):
-        made["report"] = {**made.get("report", {}), **given["report"]}
+        # What was counted stands: whoever drove a run does not say how it was judged.
+        counts = made.get("report", {})
+        more_said = {name: said for name, said in given["report"].items() if name not in counts}
+        made["report"] = {**counts, **more_said}
     covered, more = dict(made.get("coverage", {})), given.get("coverage")
     if isinstance(more, Mapping):
         for name in ("checked", "not_checked", "cannot_cover"):

@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from itertools import islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.playbooks import grouped
+from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.foreign import GRAPH_KEYS
+from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS, is_extension
+from runbook_nb.playbooks.limits import limit_faults
 from runbook_nb.playbooks.problems import Findings, place_of, told
 
 if TYPE_CHECKING:
@@ -24,37 +28,6 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.model import Playbook, PlaybookStep
 
     Model = TypeVar("Model", bound=BaseModel)
-
-#: The keys of a playbook's head, of a step and of a probe, in the order they are written.
-HEAD_KEYS: Final = (
-    "id",
-    "name",
-    "description",
-    "version",
-    "strict_sequence",
-    "allow_extra_tools",
-    "max_iterations",
-    "tags",
-    "metadata",
-    "steps",
-)
-STEP_KEYS: Final = (
-    "id",
-    "description",
-    "expected_tools",
-    "hints",
-    "required",
-    "validation",
-    "uses",
-    "required_probes",
-    "min_tool_calls",
-    "max_tool_calls",
-    "timeout_seconds",
-    "metadata",
-)
-#: What a step may say in this package alone; other readers pass over it.
-OWN_STEP_KEYS: Final = ("kind", "requires", "checks")
-PROBE_KEYS: Final = ("name", "match", "description")
 
 _TEXT_LISTS: Final = ("expected_tools", "hints")
 
@@ -212,7 +185,7 @@ def _unknown(
 ) -> None:
     keys: list[Any] = [*given]
     for key in keys:
-        if key in known or (own and isinstance(key, str) and key.startswith("x-")):
+        if key in known or (own and is_extension(key)):
             continue
         if not isinstance(key, str):
             found.add("unknown_key", where, f"has the key {told(key)}, which is not text")
@@ -251,20 +224,21 @@ def value_findings(
         _check_id(step.get("id"), f"{place}.id", "'detection'", found)
         for p, probe in _mappings(step.get("required_probes")):
             match = probe.get("match")
-            if isinstance(match, str) and not match.strip():
+            if isinstance(match, str) and is_blank(match):
                 where = f"{place}.required_probes[{p}].match"
                 found.add(
                     "blank_match", where, "is blank, which any call matches", "say what to find"
                 )
     head, alone = (_alone(document), _mappings(steps)) if playbook is None else (playbook, ())
-    _at_least_one(head.max_iterations, "max_iterations", found)
+    budget = head.max_iterations
+    if budget is not None and budget < 1:
+        found.add("bad_limit", "max_iterations", f"is {budget}", "give at least 1, or leave it out")
     for n, read in [*enumerate(head.steps), *((n, _step_alone(step)) for n, step in alone)]:
         place = places[n] if places else f"steps[{n}]"
-        floor, cap, time = read.min_tool_calls, read.max_tool_calls, read.timeout_seconds
-        _at_least_one(cap, f"{place}.max_tool_calls", found)
-        if cap is not None and floor is not None and floor > cap >= 1:
-            said, fix = f"is {floor}, and max_tool_calls {cap}", "ask for no more than may be made"
-            found.add("floor_above_cap", f"{place}.min_tool_calls", said, fix)
+        for fault in islice(limit_faults(read.min_tool_calls, read.max_tool_calls), 1):
+            code = "bad_limit" if fault.code == "cap_below_one" else fault.code
+            found.add(code, f"{place}.{fault.field}", fault.message, fault.fix)
+        time = read.timeout_seconds
         if time is not None and not (0 < time < math.inf):
             said, fix = f"is {time}", "give seconds above 0, or leave it out"
             found.add("bad_limit", f"{place}.timeout_seconds", said, fix)
@@ -306,11 +280,6 @@ def _check_findings(checks: list[dict[str, Any]], place: str, found: Findings) -
         # What `validation` holds is anybody's: only who is to evaluate it can say what is wrong.
         for one in problems_in(SimpleNamespace(checks=checks, validation={}), place):
             found.add("bad_check", one.where or place, one.message, one.fix)
-
-
-def _at_least_one(limit: int | None, where: str, found: Findings) -> None:
-    if limit is not None and limit < 1:
-        found.add("bad_limit", where, f"is {limit}", "give at least 1, or leave it out")
 
 
 def _check_id(value: Any, where: str, like: str, found: Findings) -> None:

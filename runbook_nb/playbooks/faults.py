@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runbook_nb._text import counted
-from runbook_nb.playbooks.ground import Findings, Ground, Place, why_impossible
+from runbook_nb.playbooks.ground import NOT_ACTED_ON, Findings, Ground, Place, why_impossible
 from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.lint import LintFinding
 from runbook_nb.playbooks.model import PlaybookStep
@@ -53,12 +53,9 @@ def _whole(ground: Ground) -> Findings:
     ]
     for place, unheard in unread:
         if unheard:
+            message, fix = NOT_ACTED_ON
             yield LintFinding(
-                code="not_acted_on",
-                severity="warning",
-                where=place,
-                message="is carried along and never acted on under this policy",
-                fix="use the profile 'safe', or leave it out",
+                code="not_acted_on", severity="warning", where=place, message=message, fix=fix
             )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._text import listed
+from runbook_nb._text import did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.judging import quoted
@@ -17,6 +17,12 @@ from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.skills import Skills, allowed_tools_for, effort_of, is_outside
 
 Findings = Iterator[LintFinding]
+
+#: What is wrong with what a policy passes over, and what to do about it.
+NOT_ACTED_ON: Final = (
+    "is carried along and never acted on under this policy",
+    "use the profile 'safe', or leave it out",
+)
 
 # What the text of a call holds in neither form, or not in the plain one.
 _KEY_VALUE: Final = re.compile(r"\A[\w.-]+=\S")
@@ -82,6 +88,12 @@ class Place(Immutable):
             fix=fix,
             step_id=self.step.id,
         )
+
+
+def no_such_tool(tool: str, tools: Iterable[str]) -> tuple[str, str]:
+    """Say that a tool is not among those that exist, and what to write instead."""
+    near = did_you_mean(tool, sorted(tools))
+    return f"there is no tool {quoted(tool)}", near or "name a tool that exists"
 
 
 def why_impossible(ground: Ground, step: PlaybookStep, tool: str) -> tuple[str, str] | None:

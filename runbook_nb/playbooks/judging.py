@@ -79,7 +79,7 @@ def judge(terms: Terms, state: PlanState, tool: str, arguments: Any = MISSING) -
     'unexpected_tool'
     """
     current = current_of(terms, state)
-    if terms.is_housekeeping(tool) and (current is None or tool not in current.tools):
+    if terms.is_housekeeping(tool) and (current is None or tool not in terms.expected):
         return Judgement(allowed=True, housekeeping=True)
     if current is None:
         return _after_the_last(terms, state, tool) if state.plan.completed else _ALLOWED
@@ -201,7 +201,7 @@ def _judged_at(
         early = _early(terms, state, at, tool)
         bound = at.closed_to_tools and at.entries is not None
         if not terms.lenient and not bound:
-            told, hint = _unexpected(at, tool)
+            told, hint = _unexpected(terms, state, at, tool)
             return _against(state, at, "unexpected_tool", told, (hint, *own), **early)
         if terms.lenient and terms.policy.cap_applies_to == "listed":
             return Judgement(allowed=True, index=at.index, hints=own, **early)
@@ -242,19 +242,23 @@ def _barred(
             f"step {quoted(at.id)} waits for an approval before {quoted(tool)} may be called",
             ("Ask a person to approve the step.",),
         )
-    if at.step.requires:
-        lacking = [name for name in at.step.requires if not is_done(terms, state, name)]
-        if lacking:
-            return (
-                "prerequisite_missing",
-                f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, "
-                f"so {quoted(tool)} may not be called yet",
-                tuple(at.step.hints),
-            )
+    lacking = undone_before(terms, state, at)
+    if lacking:
+        return (
+            "prerequisite_missing",
+            f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, "
+            f"so {quoted(tool)} may not be called yet",
+            tuple(at.step.hints),
+        )
     return None
 
 
-def is_done(terms: Terms, state: PlanState, name: str) -> bool:
+def undone_before(terms: Terms, state: PlanState, at: StepTerms) -> list[str]:
+    """Name the steps and tools that a step comes after and that are not done."""
+    return [name for name in at.step.requires if not _is_done(terms, state, name)]
+
+
+def _is_done(terms: Terms, state: PlanState, name: str) -> bool:
     """Say whether a step is completed or, where no step has that id, a tool was called."""
     if name in terms.by_id:
         return state.plan.is_step_complete(name)
@@ -314,13 +318,16 @@ def _outside_message(at: StepTerms, tool: str) -> str:
     )
 
 
-def _unexpected(at: StepTerms, tool: str) -> tuple[str, str]:
+def _unexpected(terms: Terms, state: PlanState, at: StepTerms, tool: str) -> tuple[str, str]:
     if not at.tools:
         told = f"step {quoted(at.id)} is closed by a person, and {quoted(tool)} is not part of it"
         return told, f"Wait until step {quoted(at.id)} is closed."
     expected = listed(map(quoted, at.tools))
     told = f"{quoted(tool)} is not a tool of step {quoted(at.id)}, which expects {expected}"
-    return told, f"Call {listed(map(quoted, at.tools), 'or')} now."
+    either = listed(map(quoted, at.tools), "or")
+    if is_cap_full(at, state) and not any(_is_held_for(terms, state, at, one) for one in at.tools):
+        return told, f"No call of {either} is taken any more: ask a person to close the step."
+    return told, f"Call {either} now."
 
 
 def quoted(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._json import to_wire
+from runbook_nb.playbooks.begun import skills_from
 from runbook_nb.playbooks.events import (
     Admitted,
     Approved,
@@ -31,6 +32,7 @@ from runbook_nb.playbooks.events import (
     ViolationNoted,
     replay,
 )
+from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.outline import structure_of
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.record.log import Code, Log, StageRef
@@ -134,7 +136,6 @@ class PlaybookRun(Run):
 
 
 def _report_on(events: Sequence[Event]) -> PlaybookReport:
-    from runbook_nb.playbooks.begun import skills_from
     from runbook_nb.playbooks.keeper import Keeper
     from runbook_nb.playbooks.report import report_of
     from runbook_nb.playbooks.terms import Terms
@@ -178,7 +179,9 @@ class _Recorder:
         assert isinstance(begun, Begun)  # noqa: S101 - nothing else makes a plan
         self.begun = begun
         self.policy = EnforcementPolicy.of(begun.policy)
-        self.structure: Structure = structure_of(begun.playbook, begun.skills, self.policy)
+        self.structure: Structure = structure_of(
+            begun.playbook, skills_from(begun.skills), self.policy
+        )
         self.log = Log()
         self.state: dict[str, Any] = {}
         self.places: dict[str | None, StructureNode] = {}
@@ -201,6 +204,8 @@ class _Recorder:
         if begun.plan is not None:
             self.taken_up(begun.plan)
         for event in events[1:]:
+            if not isinstance(event, Resumed):
+                self.verdict = None
             _TOLD[type(event)](self, event)
         self.report = _report_on(self.events)
         self.tell_stuck()
@@ -311,7 +316,7 @@ class _Recorder:
                 self.matched[stage.id] = list(record.matched_probes)
                 told = {"outcome": "unknown", "aside": True, "matched": self.matched[stage.id]}
                 self.add("settled", stage, "", freeze(told))
-            status = record.status.value.replace("_", " ")
+            status = status_words(record)
             if (kind := _ENDINGS.get(status)) is not None:
                 self.add(kind, stage, "earlier", FrozenDict())
             self.turn(stage, status)
@@ -432,7 +437,7 @@ class _Recorder:
             self.write(node.key, "pending")
         for kept in (self.matched, self.seen, self.began, self.seconds, self.begun_stages):
             kept.clear()
-        self.stage = self.verdict = None
+        self.stage = None
 
     def resumed(self, event: Resumed) -> None:
         if event.torn:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from runbook_nb._text import clip, did_you_mean, visible
+from runbook_nb._text import clip, visible
 from runbook_nb.errors import DefinitionError
-from runbook_nb.playbooks.ground import Findings, Ground, text_faults
+from runbook_nb.playbooks.ground import Findings, Ground, no_such_tool, text_faults
 from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.lint import LintFinding
 from runbook_nb.playbooks.patterns import parse_pattern
@@ -70,11 +70,11 @@ def _entry(ground: Ground, where: str, entry: str) -> Findings:
             fix="use skill_patterns='understood', or name a tool",
         )
     elif ground.tools is not None and not any(map(pattern.names, ground.tools)):
-        near = did_you_mean(pattern.tool, sorted(ground.tools))
+        message, fix = no_such_tool(pattern.tool, ground.tools)
         yield LintFinding(
             code="unknown_tool",
             severity="warning",
             where=where,
-            message=f"there is no tool {quoted(pattern.tool)}",
-            fix=near or "name a tool that exists",
+            message=message,
+            fix=fix,
         )

@@ -8,13 +8,16 @@ from typing import Final
 from runbook_nb._text import did_you_mean, nearest
 from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.ground import (
+    NOT_ACTED_ON,
     Findings,
     Ground,
     Place,
+    no_such_tool,
     text_faults,
     why_impossible,
 )
 from runbook_nb.playbooks.judging import quoted
+from runbook_nb.playbooks.limits import limit_faults
 from runbook_nb.playbooks.lint import Severity
 from runbook_nb.playbooks.skills import skills_of, unresolved_skills
 from runbook_nb.playbooks.vocabulary import problems_in, read_step
@@ -61,14 +64,7 @@ def _expected(ground: Ground, at: Place) -> Findings:
             continue
         where = f"expected_tools[{place}]"
         if ground.tools is not None and tool not in ground.tools:
-            near = did_you_mean(tool, sorted(ground.tools))
-            yield at.found(
-                "unknown_tool",
-                "error",
-                where,
-                f"there is no tool {quoted(tool)}",
-                near or "name a tool that exists",
-            )
+            yield at.found("unknown_tool", "error", where, *no_such_tool(tool, ground.tools))
         why = why_impossible(ground, step, tool)
         if why is not None:
             yield at.found("impossible_tool", "error", where, f"{quoted(tool)} {why[0]}", why[1])
@@ -97,22 +93,10 @@ def _expected(ground: Ground, at: Place) -> Findings:
 def _effort(ground: Ground, at: Place) -> Findings:
     step, policy = at.step, ground.policy
     floor, cap = ground.effort_of(step)
-    if cap is not None and cap < 1:
-        yield at.found(
-            "cap_below_one",
-            "warning" if policy.profile == "compat" else "error",
-            "max_tool_calls",
-            f"is {cap}, and a step takes one call at least",
-            "write 1 or more, or leave it out",
-        )
-    if floor is not None and cap is not None and floor > cap:
-        yield at.found(
-            "floor_above_cap",
-            "error",
-            "min_tool_calls",
-            f"is {floor}, more than the {cap} calls the step may take",
-            f"write {max(cap, 0)} or less, or raise max_tool_calls",
-        )
+    for fault in limit_faults(floor, cap):
+        goes = fault.code == "cap_below_one" and policy.profile == "compat"
+        severity: Severity = "warning" if goes else "error"
+        yield at.found(fault.code, severity, fault.field, fault.message, fault.fix)
     only = set(step.expected_tools)
     if policy.floor == "record" and floor is not None and floor > 1 and len(only) == 1:
         yield at.found(
@@ -163,13 +147,7 @@ def _checks(ground: Ground, at: Place) -> Findings:
         yield at.found("bad_check", severity, one.where or "checks", one.message, fix)
     for place in ("checks", "validation"):
         if getattr(at.step, place) and not acted_on:
-            yield at.found(
-                "not_acted_on",
-                "warning",
-                place,
-                "is carried along and never acted on under this policy",
-                "use the profile 'safe', or leave it out",
-            )
+            yield at.found("not_acted_on", "warning", place, *NOT_ACTED_ON)
     if ground.tools is None or problems:
         return
     read = read_step(at.step)
@@ -179,14 +157,7 @@ def _checks(ground: Ground, at: Place) -> Findings:
         places += [(f"validation.calls.{tool}", tool) for tool in read.validation.calls]
     for place, tool in places:
         if tool is not None and tool not in ground.tools:
-            near = did_you_mean(tool, sorted(ground.tools))
-            yield at.found(
-                "unknown_tool",
-                severity,
-                place,
-                f"there is no tool {quoted(tool)}",
-                near or "name a tool that exists",
-            )
+            yield at.found("unknown_tool", severity, place, *no_such_tool(tool, ground.tools))
 
 
 def _timeout(ground: Ground, at: Place) -> Findings:
@@ -194,9 +165,7 @@ def _timeout(ground: Ground, at: Place) -> Findings:
     if seconds is None:
         return
     if not ground.policy.enforce_timeouts:
-        message = "is carried along and never acted on under this policy"
-        fix = "use the profile 'safe', or leave it out"
-        yield at.found("not_acted_on", "warning", "timeout_seconds", message, fix)
+        yield at.found("not_acted_on", "warning", "timeout_seconds", *NOT_ACTED_ON)
     elif not seconds > 0:
         message = f"is {seconds:g}, and every step would be late"
         yield at.found("bad_timeout", "error", "timeout_seconds", message, "write more than 0")

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Any, Final
 
 from runbook_nb._text import MISSING, counted, did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb.errors import PlaybookDefinitionError, Problem
 from runbook_nb.playbooks.evidence import is_blank
+from runbook_nb.playbooks.limits import limit_faults
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.skills import (
@@ -99,6 +101,8 @@ class Terms:
         The terms of each step, in order.
     by_id : dict of str to StepTerms
         The last of each id.
+    expected : frozenset of str
+        The tools that any step expects; none of them is housekeeping before the end.
     warnings : tuple of str
         What is wrong and let pass, in sentences.
 
@@ -133,6 +137,7 @@ class Terms:
             for place, step in enumerate(playbook.steps)
         )
         self.by_id = {one.id: one for one in self.steps}
+        self.expected = frozenset(tool for one in self.steps for tool in one.tools)
         self.warnings = tuple(_refuse_or_warn(self.steps, skills, policy))
 
     def is_housekeeping(self, tool: str) -> bool:
@@ -146,6 +151,10 @@ class Terms:
         if terms.entries is None or self.policy.skills_mean == "advisory":
             return False
         return is_outside(terms.entries, tool, arguments, skill_patterns=self.policy.skill_patterns)
+
+    def at(self, index: int | None) -> StepTerms | None:
+        """Give the terms of the step at a place; None for no place."""
+        return None if index is None else self.steps[index]
 
     def of(self, step: PlaybookStep) -> StepTerms:
         """Give the terms of a step, worked out anew for one that is not of the playbook."""
@@ -252,23 +261,14 @@ def _refuse_or_warn(
 
 
 def _bounds(one: StepTerms, where: str) -> list[Problem]:
-    problems = []
-    if one.cap is not None and one.cap < 1:
-        problems.append(
-            Problem(
-                message=f"step {one.id!r} has a cap of {one.cap}, and takes at least one call",
-                where=f"{where}.max_tool_calls",
-                fix="write 1 or more, or leave it out",
-            )
+    problems = [
+        Problem(
+            message=f"{fault.field} of step {one.id!r} {fault.message}",
+            where=f"{where}.{fault.field}",
+            fix=fault.fix,
         )
-    elif one.cap is not None and one.floor is not None and one.floor > one.cap:
-        problems.append(
-            Problem(
-                message=f"step {one.id!r} takes at least {one.floor} calls and at most {one.cap}",
-                where=f"{where}.min_tool_calls",
-                fix=f"write {one.cap} or less, or raise max_tool_calls",
-            )
-        )
+        for fault in islice(limit_faults(one.floor, one.cap), 1)
+    ]
     problems += [
         Problem(
             message=f"probe {probe.name!r} of step {one.id!r} looks for blanks: they prove nothing",

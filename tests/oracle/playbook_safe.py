@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,8 @@ from runbook_nb.playbooks.patterns import permits
 from runbook_nb.playbooks.skills import allowed_tools_for, effort_of, unresolved_skills
 from runbook_nb.playbooks.vocabulary import problems_in
 
-#: Says what of a quirk's better behaviour a replay does not show.
-Assertion = Callable[[dict[str, Any], Replay], list[str]]
+#: Says what of a quirk's better behaviour a replay does not show; None where it has no occasion.
+Assertion = Callable[[dict[str, Any], Replay], list[str] | None]
 
 
 def refusal_of(case: dict[str, Any]) -> PlaybookDefinitionError | None:
@@ -62,6 +63,8 @@ def _calls(case: dict[str, Any], replay: Replay) -> list[tuple[dict[str, Any], d
 
 def open_step(case: dict[str, Any], replay: Replay) -> list[str]:
     """Q04: no call is let through at a step that lists no tools and has no cap."""
+    if not replay.enforcer.block_violations:
+        return []  # then it is let through, and noted: a law of every plan
     steps = {one.id: one for one in replay.enforcer.terms.steps}
     return [
         f"{event['tool']} was let through at {told['step_before']}"
@@ -106,13 +109,15 @@ def early_remembered(case: dict[str, Any], replay: Replay) -> list[str]:
 
 def tools_missing_told(case: dict[str, Any], replay: Replay) -> list[str]:
     """Q07: a step that had all its calls without its tools is not completed, and says so."""
+    silent = not replay.enforcer.record_violations
     noted = {(one.violation_type, one.step_id) for one in replay.enforcer.violations}
     found = []
     for one in replay.enforcer.terms.steps:
         facts = replay.enforcer.state.facts_of(one.id)
-        full = one.cap is not None and facts.counted >= one.cap
+        judged = [call for call in replay.enforcer.calls if call.step_id == one.id and call.judged]
+        full = one.cap is not None and sum(call.counted for call in judged) >= one.cap
         if full and one.tools and any(not facts.succeeded[tool] for tool in one.tools):
-            if ("tools_missing", one.id) not in noted:
+            if ("tools_missing", one.id) not in noted and not silent:
                 found.append(f"nothing says that {one.id} lacks tools")
             if replay.enforcer.plan.is_step_complete(one.id) and facts.closed_by == "cap":
                 found.append(f"{one.id} was closed by its cap")
@@ -123,9 +128,12 @@ def cap_for_all(case: dict[str, Any], replay: Replay) -> list[str]:
     """Q08: unlisted tools that are let through are held to the cap too."""
     found = []
     for one in replay.enforcer.terms.steps:
-        facts = replay.enforcer.state.facts_of(one.id)
-        if one.cap is not None and facts.counted > one.cap + len(one.tools):
-            found.append(f"{one.id} took {facts.counted} calls of {one.cap}")
+        if one.cap is None or not replay.enforcer.block_violations:
+            continue
+        judged = [call for call in replay.enforcer.calls if call.step_id == one.id and call.judged]
+        counted = sum(call.counted for call in judged)
+        if counted > one.cap + len(one.tools):
+            found.append(f"{one.id} took {counted} calls of {one.cap}")
     return found
 
 
@@ -162,13 +170,15 @@ def failures_never_freeze(case: dict[str, Any], replay: Replay) -> list[str]:
     return found
 
 
-def batches_in_order(case: dict[str, Any], replay: Replay) -> list[str]:
+def batches_in_order(case: dict[str, Any], replay: Replay) -> list[str] | None:
     """Q15: a reply whose calls are right one after another is let through whole."""
+    if replay.driver != "hook":  # of which single calls bring nothing on
+        return None
     single = {**case, "input": {**case["input"], "events": []}}
     for event in case["input"]["events"]:
         calls = event["calls"] if event["op"] == "batch" else [event]
         single["input"]["events"] += [{"op": "call", **one} for one in calls]
-    alone = [told["allowed"] for told in Replay(single, "safe").told]
+    alone = [told["allowed"] for told in Replay(single, "safe").told if "category" in told]
     together = [told["allowed"] for _, told in _calls(case, replay)]
     worse = [n for n, (a, b) in enumerate(zip(alone, together, strict=False)) if a and not b]
     return [f"call {n} is refused only because it came in a batch" for n in worse]
@@ -176,6 +186,8 @@ def batches_in_order(case: dict[str, Any], replay: Replay) -> list[str]:
 
 def empty_list_denies(case: dict[str, Any], replay: Replay) -> list[str]:
     """Q17: a step whose skills allow nothing lets no tool through."""
+    if not replay.enforcer.block_violations:
+        return []
     skills = skills_of(case["input"].get("skills"))
     denied = {
         one.id
@@ -194,6 +206,8 @@ def impossible_is_stuck(case: dict[str, Any], replay: Replay) -> list[str]:
     step = replay.enforcer.current_step
     terms = replay.enforcer.terms.of(step) if step is not None else None
     if terms is None or terms.entries is None or replay.enforcer.terms.lenient:
+        return []
+    if not replay.enforcer.block_violations:
         return []
     outside = [one for one in terms.tools if not permits(terms.entries, one)]
     return ["an impossible step is not told"] if outside and not replay.enforcer.is_stuck else []
@@ -231,7 +245,10 @@ def unfinished_is_told(case: dict[str, Any], replay: Replay) -> list[str]:
     found = [f"{one} is not told" for one in left if one not in report.unresolved]
     found += [f"{one} is not noted" for one in left if one not in noted]
     found += ["the verdict is not incomplete"] if left and report.passed else []
-    return found + (["the score is 1"] if left and report.score == 1.0 else [])
+    if not replay.enforcer.record_violations:
+        found = [one for one in found if "noted" not in one]
+    untouched = set(left) - replay.enforcer.plan.step_executions.keys()
+    return found + (["the score is 1"] if untouched and report.score == 1.0 else [])
 
 
 def folded_evidence(case: dict[str, Any], replay: Replay) -> list[str]:
@@ -294,6 +311,8 @@ def patterns_understood(case: dict[str, Any], replay: Replay) -> list[str]:
         entries = steps[call.admitted_under].entries if call.admitted_under in steps else None
         if entries is None or call.violation not in (None, "tool_outside_skill"):
             continue
+        if replay.enforcer.terms.lenient or not call.judged:
+            continue
         fits = permits(entries, call.tool, call.arguments)
         if fits != (call.violation is None):
             found.append(f"{call.tool} with {call.arguments} is {call.violation or 'let through'}")
@@ -315,6 +334,52 @@ def interleaved(case: dict[str, Any], replay: Replay) -> list[str]:
     return [f"{one.tool} is unexpected" for one in refused if one.tool in listed & open_tools]
 
 
+def budget_is_kept(case: dict[str, Any], replay: Replay) -> list[str] | None:
+    """Q01: a playbook that says how many calls it takes is held to it."""
+    most = replay.enforcer.plan.playbook.max_iterations
+    if most is None or not replay.enforcer.block_violations:
+        return None
+    judged = [one for one in replay.enforcer.calls if one.judged and not one.housekeeping]
+    made = [one for one in judged if one.outcome != "refused"]
+    return [f"{len(made)} calls were let through, of {most}"] if len(made) > most else []
+
+
+def dump_goes_on(case: dict[str, Any], replay: Replay) -> list[str]:
+    """Q33: what was dumped goes on with its violations, its score and its skills."""
+    again = PlaybookEnforcer.load(json.loads(json.dumps(replay.enforcer.dump())))
+    kept = ("plan", "violations", "policy")
+    found = [key for key in kept if getattr(again, key) != getattr(replay.enforcer, key)]
+    same = again.adherence_score() == replay.enforcer.adherence_score()
+    return [f"{key} is lost" for key in found] + ([] if same else ["the score differs"])
+
+
+def started_at_admission(case: dict[str, Any], replay: Replay) -> list[str]:
+    """Q34: a step has begun when its first call was let through, and each call says when it ran."""
+    found = [
+        f"{one.call_id} has no times"
+        for one in replay.enforcer.calls
+        if one.judged and one.outcome not in ("refused", None) and None in (one.started, one.ended)
+    ]
+    for key, record in replay.enforcer.plan.step_executions.items():
+        calls = [
+            one.started
+            for one in replay.enforcer.calls
+            if one.step_id == key and one.started and one.outcome != "refused"
+        ]
+        if record.started_at is not None and calls and record.started_at > min(calls):
+            found.append(f"{key} started after its first call")
+    return found
+
+
+def hints_are_told(case: dict[str, Any], replay: Replay) -> list[str]:
+    """Q02: what a step is about and its hints are there to be told before anything is refused."""
+    step = replay.enforcer.current_step
+    if step is None:
+        return []
+    text = replay.enforcer.brief("step")
+    return [f"{one!r} is not told" for one in (step.description, *step.hints) if one not in text]
+
+
 def nothing_more(case: dict[str, Any], replay: Replay) -> list[str]:
     """The general laws say it: credit, success and evidence are laws of every plan."""
     return []
@@ -322,6 +387,8 @@ def nothing_more(case: dict[str, Any], replay: Replay) -> list[str]:
 
 #: Quirk -> what the better behaviour of its row is.
 BETTER: dict[str, Assertion] = {
+    "Q01": budget_is_kept,
+    "Q02": hints_are_told,
     "Q03": interleaved,
     "Q04": open_step,
     "Q05": optional_passable,
@@ -344,6 +411,9 @@ BETTER: dict[str, Assertion] = {
     "Q24": settled_steps_count,
     "Q25": every_step_in_a_bucket,
     "Q32": patterns_understood,
+    "Q33": dump_goes_on,
+    "Q34": started_at_admission,
+    "Q35": nothing_more,
 }
 
 
@@ -359,6 +429,7 @@ def is_plain(case: dict[str, Any]) -> bool:
     return (
         book.strict_sequence
         and not book.allow_extra_tools
+        and book.max_iterations is None
         and given.get("block_violations", True)
         and given.get("driver", "hook") == "hook"
         and all(event["op"] == "call" for event in given["events"])

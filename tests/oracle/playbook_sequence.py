@@ -104,6 +104,7 @@ class Replay:
             "category": result.violation.violation_type if result.violation else None,
             "hints": list(result.hints),
             "refusal": admission.refusal,
+            "message": result.violation.message if result.violation else None,
         }
 
     def _op_validate(self, event: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class Replay:
             "allowed": result.allowed,
             "category": violation.violation_type if violation else None,
             "hints": list(result.hints),
-            "refusal": violation.message if violation else None,
+            "message": violation.message if violation else None,
         }
 
     def _op_record(self, event: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def differences(expected: dict[str, Any], told: dict[str, Any], where: str) -> l
         if told[key] != value:
             found.append(f"{where}.{key}: {told[key]!r}, recorded {value!r}")
     shown = told.get("hints", [])
-    text = " ".join([told.get("refusal") or "", *shown])
+    text = " ".join([told.get("refusal") or "", told.get("message") or "", *shown])
     missing = [hint for hint in expected.get("author_hints_shown", ()) if hint not in shown]
     missing += [one for one in expected.get("message_mentions", ()) if one not in text]
     if missing:

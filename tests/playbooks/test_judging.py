@@ -44,6 +44,15 @@ def test_an_unexpected_tool_is_refused_with_what_to_call():
     assert refused.hints[1:] == ("Look first.",)
 
 
+def test_nobody_is_told_to_call_what_would_be_refused():
+    policy = {"cap_counts": "all", "on_cap": "fail"}
+    enforcer = held(step("a", "scan", max_tool_calls=1), policy=policy)
+    enforcer.settle(enforcer.admit("scan"), "error")
+    hint = enforcer.admit("pay").hints[0]
+    assert not enforcer.may("scan")
+    assert hint == "No call of 'scan' is taken any more: ask a person to close the step."
+
+
 def test_record_only_lets_through_and_notes():
     enforcer = held(step("a", "scan"), block_violations=False)
     assert enforcer.admit("pay").allowed
@@ -309,6 +318,15 @@ def test_a_tool_that_is_always_allowed_counts_where_a_step_expects_it():
     enforcer = held(step("a", "task_complete"))
     assert call(enforcer, "task_complete").step_id == "a"
     assert enforcer.is_complete
+
+
+@pytest.mark.parametrize("always", ["task_complete", "task_*"])
+def test_what_is_always_allowed_takes_no_tool_from_a_later_step(always):
+    policy = EnforcementPolicy(always_allowed=[always])
+    enforcer = held(step("a", "scan"), step("b", "task_complete"), policy=policy)
+    assert not call(enforcer, "task_complete").allowed
+    call(enforcer, "scan")
+    assert call(enforcer, "task_complete").step_id == "b"
 
 
 def test_a_plan_has_only_so_many_calls():

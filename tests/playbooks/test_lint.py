@@ -431,8 +431,8 @@ def test_every_code_stands_on_the_page_and_no_other():
         for code in re.findall(r"`([a-z_]+)`", line.split("|")[1])
     }
     found = set()
-    for name in ("faults", "stepfaults", "skillfaults", "ground"):
+    for name in ("faults", "stepfaults", "skillfaults", "ground", "limits"):
         source = (TREE / "runbook_nb" / "playbooks" / f"{name}.py").read_text("utf-8")
-        found |= set(re.findall(r'(?:\.found\(\s*|code=)"([a-z_]+)"', source))
+        found |= set(re.findall(r'(?:\.found\(\s*|code=|LimitFault\(\s*)"([a-z_]+)"', source))
         found |= set(re.findall(r'"(probe_\w+)"', source))
     assert found == told_there
