@@ -107,6 +107,11 @@ def _calls(one: Seen) -> str:
 
 
 def _not_checked(told: Told) -> Iterator[tuple[str, str | None]]:
+    if told.set_back:
+        yield (
+            f"what was done before the plan was set back ({counted(told.set_back, 'time')})",
+            "a plan that is set back begins anew, and nothing before counts",
+        )
     for one in told.steps:
         yield from _open(one)
     for one in told.steps:
@@ -185,7 +190,8 @@ def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
         What `account_of` gave.
     given : object
         A mapping with ``report`` and ``coverage`` adds to those, and may have rows of its own
-        under ``verdicts``; anything else that is not None stands in the report as ``answer``.
+        under ``verdicts``; what was counted stays as it is. Anything else that is not None stands
+        in the report as ``answer``.
 
     Examples
     --------
@@ -200,7 +206,10 @@ def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
     if "verdicts" in given:
         made["verdicts"] = given["verdicts"]
     if isinstance(given.get("report"), Mapping):
-        made["report"] = {**made.get("report", {}), **given["report"]}
+        # What was counted stands: whoever drove a run does not say how it was judged.
+        counts = made.get("report", {})
+        more_said = {name: said for name, said in given["report"].items() if name not in counts}
+        made["report"] = {**counts, **more_said}
     covered, more = dict(made.get("coverage", {})), given.get("coverage")
     if isinstance(more, Mapping):
         for name in ("checked", "not_checked", "cannot_cover"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from runbook_nb._text import clip, visible
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.model import EnforcementResult, EnforcementViolation, PlaybookStep
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runbook_nb.playbooks.judging import Judgement
+    from runbook_nb.playbooks.state import Call
 
 #: What every refusal text begins with, as published.
 PREFIX: Final = "PlaybookEnforcer blocked: "
@@ -88,7 +90,7 @@ class Admission:
 
     def __repr__(self) -> str:
         word = "provisional" if self.provisional else "allowed" if self.allowed else "refused"
-        return f"<Admission {self.call_id!r}: {self.tool} {word}>"
+        return f"<Admission {self.call_id!r}: {clip(visible(self.tool), 120)} {word}>"
 
     @property
     def allowed(self) -> bool:
@@ -118,6 +120,10 @@ class Admission:
             timestamp=self._at,
             blocked=self._found.blocked,
         )
+
+    def is_of(self, call: Call) -> bool:
+        """Say whether a plan's record of a call is that of this very call."""
+        return (call.tool, call.seq, call.started) == (self.tool, self.seq, self._at)
 
     @property
     def hints(self) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ def apply(state: PlanState | None, event: Event) -> PlanState:
             fix="let the first event be 'begun'",
         )
     else:
+        if event.__class__ is not Resumed:
+            state.verdict = None  # the run goes on, and is to be judged again
         _HOW[event.__class__](state, event)
     state.seq = event.seq
     return state
@@ -334,7 +336,6 @@ def _reset(state: PlanState, event: Any) -> None:
     state.steps.clear()
     state.noted.clear()
     state.closed.clear()
-    state.verdict = None
     # A call that still runs ends some time, and then belongs to no step of the new beginning.
     state.calls = {key: call for key, call in state.calls.items() if call.outcome is None}
     for call in state.calls.values():

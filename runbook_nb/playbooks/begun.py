@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from runbook_nb._ids import digest
-from runbook_nb._json import canonical, to_wire
 from runbook_nb._text import listed
 from runbook_nb.errors import PlaybookError
+from runbook_nb.playbooks.eventkinds import content_digest
 from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.model import Playbook, RequiredProbe
 
@@ -22,7 +21,7 @@ def digest_of(playbook: Playbook) -> str:
     >>> len(digest_of(Playbook(id="ir", name="Response")))
     72
     """
-    return digest(canonical(to_wire(playbook.model_dump())))
+    return content_digest(playbook.model_dump())
 
 
 def skill_facts(skills: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,8 +52,13 @@ def skill_facts(skills: Mapping[str, Any]) -> dict[str, Any]:
             "min_tool_calls": getattr(skill, "min_tool_calls", None),
             "max_tool_calls": getattr(skill, "max_tool_calls", None),
         }
-        facts[str(name)] = {**told, "digest": digest(canonical(to_wire(told)))}
+        facts[str(name)] = {**told, "digest": skill_digest(told)}
     return facts
+
+
+def skill_digest(told: Mapping[str, Any]) -> str:
+    """Give the digest of what acts of a skill, whatever digest stands beside it."""
+    return content_digest({name: value for name, value in told.items() if name != "digest"})
 
 
 def skills_from(facts: Mapping[str, Any]) -> dict[str, Any]:

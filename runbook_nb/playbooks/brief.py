@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from runbook_nb._text import counted, did_you_mean, listed, visible
 from runbook_nb.errors import PlaybookError
@@ -12,7 +13,7 @@ from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.terms import StepTerms
 
 #: What can be told of.
-MODES = ("plan", "step", "hand")
+MODES: Final = ("plan", "step", "hand")
 
 
 def brief_of(keeper: Keeper, mode: str = "plan") -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import counted, show
 from runbook_nb._view import (
@@ -210,6 +210,8 @@ def _counts(told: Told) -> Iterator[str]:
     """Yield what stands beside the state, so that no score stands alone."""
     if told.whole:
         yield f"deviations {told.deviations}"
+    if told.set_back:
+        yield f"set back {counted(told.set_back, 'time')}, and counted from then on"
     met, wanted = told.evidence
     if wanted:
         yield f"evidence {met} of {counted(wanted, 'probe')} on the steps reached"
@@ -361,10 +363,9 @@ def _details(told: Told, one: Seen) -> Iterator[Cell]:
         for (tool, kind, limit), times in counts.refused.items():
             why = _refused_words(kind, limit)
             yield Badge(word=f"refused {times}{when}:", role="refused"), Data(value=tool), why
-    if facts.status in ("skipped", "completed") and (note := _ending(one)):
-        yield note
-    for approval in facts.approvals:
-        yield _approval(approval)
+    if facts.status != "failed":  # why it failed stands above the table
+        for word, role, *said in _sayings(one):
+            yield _saying(Badge(word=word, role=role), *said)
 
 
 def _refused_words(kind: str, limit: object) -> str:
@@ -386,22 +387,24 @@ def _marked(role: Role, cell: Cell) -> Cell:
     return (Badge(word="noted:", role=role), first, *rest)
 
 
-def _ending(one: Seen) -> Cell:
-    """Say what was said of a step when it was skipped or closed; nothing where nothing was."""
+def _sayings(one: Seen) -> Iterator[tuple[str, Role, Any, Any]]:
+    """Yield what was said of a step when it ended or was approved: how, its sign, by whom, what."""
     ended = one.facts.ended
-    note = ended.get("note") or ended.get("result")
+    approvals = [(approval.get("who"), approval.get("note")) for approval in one.facts.approvals]
+    who, note = ended.get("who"), ended.get("note") or ended.get("result")
+    if note and (who, note) not in approvals:  # an approval that closes its step is told once
+        word = "closed" if one.facts.status == "completed" else one.facts.status
+        yield f"{word} by" if who else f"{word}:", "idle", who, note
+    for who, note in approvals:
+        yield "approved by", "yes", who, note
+
+
+def _saying(word: Run, who: Any, note: Any) -> Cell:
+    said: tuple[Run, ...] = (word, Data(value=who)) if who else (word,)
     if not note:
-        return ""
-    word = "skipped:" if one.facts.status == "skipped" else "closed:"
-    who = ended.get("who")
-    said: tuple[Run, ...] = (Badge(word=word, role="idle"), Data(value=note))
-    return (*said, ", said", Data(value=who)) if who else said
-
-
-def _approval(approval: Mapping[str, object]) -> Cell:
-    said: tuple[Run, ...] = (Badge(word="approved by", role="yes"), Data(value=approval.get("who")))
-    note = approval.get("note")
-    return (*said, ":", Data(value=note)) if note else said
+        return said
+    flat = Data(value=" ".join(note.split()) if isinstance(note, str) else note)
+    return (*said, ":", flat) if who else (*said, flat)
 
 
 # -- plain text ----------------------------------------------------------------------------------
@@ -486,13 +489,8 @@ def _plain_details(told: Told, one: Seen) -> Iterator[Cell]:
     most = one.node.detail.get("most")
     if facts.status == "stuck" and facts.why and (most is None or one.used < most):
         yield "stuck:", Data(value=facts.why)  # where the numbers in the row do not say why
-    note = facts.ended.get("note") or facts.ended.get("result")
-    if note:
-        who = facts.ended.get("who")
-        yield (f"{facts.status}:", Data(value=note), *((", said", Data(value=who)) if who else ()))
-    for approval in facts.approvals:
-        said = (":", Data(value=approval["note"])) if approval.get("note") else ()
-        yield ("approved by", Data(value=approval.get("who")), *said)
+    for word, _, *said in _sayings(one):
+        yield _saying(word, *said)
 
 
 def _short(noted: Mapping[str, object]) -> Cell:
@@ -582,7 +580,8 @@ def _declared(one: Seen) -> Iterator[Cell]:
     for tool in detail.get("tools", ()):
         tools += [Break()] if tools else []
         tools.append(Data(value=tool, tone="code"))
-    yield tuple(tools) or (Badge(word="any tool", role="quiet"),)
+    anybody = "closed by a person" if detail.get("form") else "any tool"
+    yield tuple(tools) or (Badge(word=anybody, role="quiet"),)
     yield _effort(detail.get("least"), detail.get("most"))
     probes: list[Run] = []
     for name in (*detail.get("probes", ()), *detail.get("checks", ())):

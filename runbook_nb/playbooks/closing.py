@@ -14,10 +14,10 @@ from runbook_nb.playbooks.judging import (
     calls_used,
     current_of,
     is_cap_full,
-    is_done,
     judge,
     missing_tools,
     quoted,
+    undone_before,
 )
 from runbook_nb.playbooks.model import RequiredProbe, StepExecution
 from runbook_nb.playbooks.policy import EnforcementPolicy
@@ -126,6 +126,13 @@ def shortfalls(terms: StepTerms, state: PlanState, *, by_person: bool = False) -
             found.append(tools_missing(terms, lacking))
     if terms.checks is not None:
         found += _unmet_checks(terms, state)
+    if terms.step.kind == "approval" and not (facts is not None and facts.approvals):
+        found.append(
+            Shortfall(
+                violation="approval_missing",
+                message=f"step {quoted(terms.id)} was closed without anybody's approval",
+            )
+        )
     return found
 
 
@@ -275,7 +282,7 @@ def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
     facts = state.steps.get(at.id)
     if facts is not None and facts.timed_out_at is not None and state.policy.on_timeout == "block":
         return f"step {quoted(at.id)} took longer than it may, and {_ASK}"
-    lacking = [name for name in at.step.requires if not is_done(terms, state, name)]
+    lacking = undone_before(terms, state, at)
     if lacking:
         return f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, not done; {_ASK}"
     missing = missing_tools(at, state)

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.admission import Admission, Settlement
-from runbook_nb.playbooks.ahead import Ahead
+from runbook_nb.playbooks.batch import Ahead, BatchCall, read_batch
 from runbook_nb.playbooks.begun import digest_of, refuse_other_skills, skill_facts, skills_from
 from runbook_nb.playbooks.eventkinds import Begun, Event
 from runbook_nb.playbooks.events import apply, from_dict, replay
 from runbook_nb.playbooks.held import SCHEMA, Journal
 from runbook_nb.playbooks.judging import Judgement, judge
-from runbook_nb.playbooks.keeper import OUTCOMES, BatchCall, read_batch
+from runbook_nb.playbooks.keeper import checked_outcome
 from runbook_nb.playbooks.model import (
     EnforcementResult,
     Playbook,
@@ -99,7 +98,8 @@ class PlaybookEnforcer(HeldSteps, Followed):
         begun = Begun(
             seq=1,
             at=plan.started_at if fresh else settings.clock(),
-            playbook=plan.playbook,
+            # A copy: what is held to stays as it was begun, whatever becomes of the caller's lists.
+            playbook=plan.playbook.model_copy(deep=True),
             digest=digest_of(plan.playbook),
             policy=EnforcementPolicy.of(policy).to_dict(),
             skills=skill_facts(skills or {}),
@@ -111,7 +111,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
         )
         state = apply(None, begun)
         state.plan = plan  # the caller's own, so that it is seen to move
-        self._set_up(state, skills or {}, (journal, observers, redact))
+        self._set_up(state, skills or {}, (journal, observers, redact), begun.playbook)
         with self._doing() as keeper:
             keeper.made.append(begun)
 
@@ -203,13 +203,19 @@ class PlaybookEnforcer(HeldSteps, Followed):
         batch : str, optional
             What the reply is named by.
         """
-        with self._asking() as keeper:
-            name = batch or f"batch-{keeper.state.seq + 1}"
-            ahead = Ahead(keeper)
-            return [
-                self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
-                for tool, arguments, given in read_batch(calls)
-            ]
+        waiting = set(self._provisional)
+        try:
+            with self._asking() as keeper:
+                name = batch or f"batch-{keeper.state.seq + 1}"
+                ahead = Ahead(keeper)
+                return [
+                    self._one_of_batch(ahead, tool, arguments, self._call_id(given), (parent, name))
+                    for tool, arguments, given in read_batch(calls)
+                ]
+        except BaseException:  # nobody has an answer, so none of them waits for confirmation
+            for one in self._provisional.keys() - waiting:
+                del self._provisional[one]
+            raise
 
     def _one_of_batch(
         self, ahead: Ahead, tool: str, arguments: Any, name: str, where: Any
@@ -283,15 +289,11 @@ class PlaybookEnforcer(HeldSteps, Followed):
         PlaybookError
             The call was never let through, or is settled; there is no such outcome.
         """
-        if outcome not in OUTCOMES:
-            raise PlaybookError(
-                f"a call cannot come to {outcome!r}",
-                code="bad_outcome",
-                where="outcome",
-                fix=did_you_mean(str(outcome), OUTCOMES) or f"use {listed(OUTCOMES, 'or')}",
-            )
+        checked_outcome(outcome)
         name = call if isinstance(call, str) else call.call_id
         with self._doing() as keeper:
+            if not isinstance(call, str):
+                self._refuse_other(call)
             if name in self._provisional:
                 self._settle_unconfirmed(name)
             noted = len(keeper.state.noted)
@@ -299,6 +301,18 @@ class PlaybookEnforcer(HeldSteps, Followed):
             filed = keeper.state.calls[name].step_id
             told = tuple(one.violation for one in keeper.state.noted[noted:])
             return Settlement(closed=closed, step_id=filed, violations=told)
+
+    def _refuse_other(self, admission: Admission) -> None:
+        """Refuse an admission that is not of this plan, or of before it was set back."""
+        call = self._keeper.state.calls.get(admission.call_id)
+        if call is None or admission.provisional or admission.is_of(call):
+            return
+        raise PlaybookError(
+            f"the call {admission.call_id!r} of this plan is another than the one admitted as that",
+            code="other_call",
+            where=admission.call_id,
+            fix="settle an admission in the plan that gave it, and before that is set back",
+        )
 
     def _settle_unconfirmed(self, name: str) -> None:
         """Take in a provisional call that was made without asking again."""
@@ -484,14 +498,14 @@ class PlaybookEnforcer(HeldSteps, Followed):
     def _admission(
         self, name: str, tool: str, found: Judgement, *, provisional: bool = False
     ) -> Admission:
-        step = None if found.index is None else self._keeper.terms.steps[found.index].step
+        terms = self._keeper.terms.at(found.index)
         state = self._keeper.state
         call = state.calls.get(name)
         return Admission(
             name,
             tool,
             found,
-            step,
+            None if terms is None else terms.step,
             at=self._keeper.now or self.plan.started_at,
             told=state.record,
             seq=call.seq if call is not None and not provisional else None,

@@ -13,6 +13,11 @@ from runbook_nb._value import frozen
 from runbook_nb.playbooks.model import Playbook, PlaybookPlan
 
 
+def content_digest(told: Any) -> str:
+    """Give the digest of values by what they are in JSON, whatever the order of their keys."""
+    return digest(canonical(to_wire(told)))
+
+
 def args_digest(arguments: Any) -> str | None:
     """Give a digest of what a call was called with, as it was recorded; None for nothing.
 
@@ -21,7 +26,7 @@ def args_digest(arguments: Any) -> str | None:
     >>> args_digest(None) is None, args_digest({"a": 1, "b": 2}) == args_digest({"b": 2, "a": 1})
     (True, True)
     """
-    return None if arguments is None else digest(canonical(to_wire(arguments)))
+    return None if arguments is None else content_digest(arguments)
 
 
 @frozen

@@ -142,7 +142,9 @@ def _reader(function: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
         if receiver is not None:
             found.pop(receiver, None)
         if named is not None:
-            found.update(found.pop(named, {}))
+            more = found.pop(named, {})
+            # A name that is a positional parameter's too must not stand in the place of that one.
+            found.update({named: more} if found.keys() & more.keys() else more)
         return found
 
     return arguments_of

@@ -19,6 +19,7 @@ from runbook_nb.playbooks.judging import judge
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import (
     EnforcementViolation,
+    Playbook,
     PlaybookPlan,
     PlaybookStep,
     RequiredProbe,
@@ -49,12 +50,18 @@ class Journal(Protocol):
 class HeldPlan:
     """A plan that can be looked at, listened to and kept; see `PlaybookEnforcer`."""
 
-    def _set_up(self, state: PlanState, skills: Mapping[str, Any], around: Any) -> None:
+    def _set_up(
+        self,
+        state: PlanState,
+        skills: Mapping[str, Any],
+        around: Any,
+        playbook: Playbook | None = None,
+    ) -> None:
         journal, observers, redact = around
         self.redact = redact
         follow(state.plan, self)
         self._skills = dict(skills)
-        terms = Terms(state.playbook, self._skills, state.policy)
+        terms = Terms(playbook or state.playbook, self._skills, state.policy)
         self._keeper = Keeper(terms, state, Kept(redact))
         self._events: list[Event] = []
         self._journal: Journal | None = journal
@@ -316,23 +323,25 @@ class HeldPlan:
         """Ask whether calls may be made; where the answer cannot be kept, they may not."""
         return _Doing(self, asking=True)
 
-    def _take_back(self) -> None:
-        """Cancel the calls whose admission could not be kept: whoever asked has no answer."""
+    def _take_back(self, events: Iterable[Event]) -> None:
+        """Cancel the calls that were let through for somebody who gets no answer."""
         keeper = self._keeper
-        for event in self._unkept:
-            if isinstance(event, Admitted) and keeper.state.calls[event.call_id].outcome is None:
+        for event in tuple(events):
+            call = keeper.state.calls.get(getattr(event, "call_id", ""))
+            if isinstance(event, Admitted) and call is not None and call.outcome is None:
                 keeper.settle(event.call_id, "cancelled")
-        self._events.extend(keeper.made)
-        self._unkept.extend(keeper.made)
-        keeper.made = []
 
     def _done(self) -> None:
         """Keep what was done, before anybody hears of it; under the lock."""
+        self._set_aside()
+        self._keep()
+
+    def _set_aside(self) -> None:
+        """Take what was done among the events, to be kept with the next that are."""
         keeper = self._keeper
         made, keeper.made = keeper.made, []
         self._events.extend(made)
         self._unkept.extend(made)
-        self._keep()
 
     def _keep(self) -> None:
         """Write to the journal and leave to be told; what it does not take waits for the next."""
@@ -360,7 +369,11 @@ class _Doing:
         plan = self._plan
         plan._lock.acquire()
         if not plan._depth:
-            plan._keeper.now = settings.clock()
+            try:
+                plan._keeper.now = settings.clock()
+            except BaseException:
+                plan._lock.release()
+                raise
         plan._depth += 1
         return plan._keeper
 
@@ -368,17 +381,33 @@ class _Doing:
         plan = self._plan
         plan._depth -= 1
         outermost = not plan._depth
+        own = len(plan._events)
+        made: Sequence[Event] = ()
         try:
             if outermost and plan._keeper.made:
+                if self._asking and raised[0] is not None:
+                    plan._take_back(plan._keeper.made)
                 try:
                     plan._done()
                 except BaseException:
                     if self._asking:
-                        plan._take_back()
+                        plan._take_back(plan._unkept)
+                        plan._set_aside()
                     raise
+                made = plan._events[own:] if self._asking else ()
         finally:
             if outermost:
                 plan._keeper.now = None
             plan._lock.release()
-            if outermost:
-                plan._observers.tell()
+        if outermost:
+            self._tell(made)
+
+    def _tell(self, made: Sequence[Event]) -> None:
+        plan = self._plan
+        try:
+            plan._observers.tell()
+        except BaseException:  # somebody stops the work while an observer draws
+            if made:
+                with plan._doing():
+                    plan._take_back(made)
+            raise

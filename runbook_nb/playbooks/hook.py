@@ -18,7 +18,8 @@ from runbook_nb._sync import is_awaitable
 from runbook_nb.errors import NoPlan, PlaybookDefinitionError, PlaybookError
 from runbook_nb.playbooks.frames import Frame, entered, here, note_last, plan_of
 from runbook_nb.playbooks.listening import Listening
-from runbook_nb.playbooks.options import as_playbook, checked_number, checked_word, discard
+from runbook_nb.playbooks.loader import load_playbook
+from runbook_nb.playbooks.options import checked_number, checked_word, discard
 from runbook_nb.playbooks.problems import PlaybookWarning
 from runbook_nb.playbooks.scopes import NO_RUN, SCOPES, Closed, Plans, RunInfo, Seat, key_of
 from runbook_nb.playbooks.tickets import Body, Ticket, refusal_of_closed
@@ -161,7 +162,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
             refuse_evicted=refuse and journal is None,
             dropped=self._let_go,
         )
-        self._playbook = None if playbook is None else as_playbook(playbook)
+        self._playbook = None if playbook is None else load_playbook(playbook)
         if self._playbook is not None:  # what is wrong with it is said here, not later
             self._new(self._playbook)
             self._look_over(self._playbook)
@@ -292,7 +293,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
             if is_awaitable(chosen):
                 discard(chosen)
                 raise TypeError("the selector is async, and is asked where nothing can be awaited")
-            playbook = None if chosen is None else as_playbook(chosen)
+            playbook = None if chosen is None else load_playbook(chosen)
         except Exception as error:
             return Closed(
                 code="selector_failed",
@@ -346,7 +347,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
         from runbook_nb.playbooks.policy import EnforcementPolicy
 
         begun = journal.events()[0]
-        kept, policy = as_playbook(begun.playbook), EnforcementPolicy.of(begun.policy)
+        kept, policy = load_playbook(begun.playbook), EnforcementPolicy.of(begun.policy)
         if (kept, policy) != (playbook, self.policy):
             raise PlaybookError(
                 f"the journal of run {key!r} holds a plan of {kept.id!r} under the policy "
@@ -444,7 +445,7 @@ class PlaybookEnforcerHook(Listening, Renderable):
             return self._ticket(
                 seat, held.admit(tool, arguments, call_id=call_id, parent=parent, batch=batch)
             )
-        frame = Frame(hook=self, seat=seat, call_id=call_id)
+        frame = self._frame_of(seat, call_id)
         if held is None:
             return Ticket(tool, call_id, frame)
         refusal = refusal_of_closed(held, tool, call_id, seat.key)
@@ -457,13 +458,8 @@ class PlaybookEnforcerHook(Listening, Renderable):
         metadata: Mapping[str, Any] | None = None,
         agent_name: str | None = None,
     ) -> Seat:
-        frame = self._frame()
-        if frame is not None and run_id is None and thread_id is None:
-            key = frame.seat.key
-        else:
-            key = key_of(self._scope, run_id, thread_id)
         return self._plans.of(
-            key,
+            self._key(run_id, thread_id),
             lambda: RunInfo(
                 run_id=run_id, thread_id=thread_id, metadata=metadata or {}, agent_name=agent_name
             ),

@@ -7,12 +7,13 @@ and what came of it, nobody but the journal tells, unless its head was noted els
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from runbook_nb._ids import digest
-from runbook_nb._json import canonical, to_wire
+from runbook_nb._json import to_wire
 from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import RunbookError
+from runbook_nb.playbooks.begun import skill_digest
+from runbook_nb.playbooks.eventkinds import content_digest
 from runbook_nb.playbooks.events import Begun
 from runbook_nb.playbooks.journal_decisions import claim_asked, claim_decisions, line_place
 from runbook_nb.playbooks.journal_lines import Reading
@@ -188,13 +189,3 @@ def _claim_policy(begun: Begun, claims: Claims) -> None:
         claims.settle("header.policy", told, False, basis, place, told=pair)
     else:
         claims.unchecked("header.policy", told, NOTHING_ELSE, place)
-
-
-def content_digest(told: Any) -> str:
-    """Give the digest of what a playbook or a skill says."""
-    return digest(canonical(to_wire(told)))
-
-
-def skill_digest(skill: Mapping[str, Any]) -> str:
-    """Give the digest a skill in a header should have, of everything else it says."""
-    return content_digest({name: value for name, value in skill.items() if name != "digest"})

@@ -79,7 +79,7 @@ def judge(terms: Terms, state: PlanState, tool: str, arguments: Any = MISSING) -
     'unexpected_tool'
     """
     current = current_of(terms, state)
-    if terms.is_housekeeping(tool) and (current is None or tool not in current.tools):
+    if terms.is_housekeeping(tool) and (current is None or tool not in terms.expected):
         return Judgement(allowed=True, housekeeping=True)
     if current is None:
         return _after_the_last(terms, state, tool) if state.plan.completed else _ALLOWED
@@ -242,19 +242,23 @@ def _barred(
             f"step {quoted(at.id)} waits for an approval before {quoted(tool)} may be called",
             ("Ask a person to approve the step.",),
         )
-    if at.step.requires:
-        lacking = [name for name in at.step.requires if not is_done(terms, state, name)]
-        if lacking:
-            return (
-                "prerequisite_missing",
-                f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, "
-                f"so {quoted(tool)} may not be called yet",
-                tuple(at.step.hints),
-            )
+    lacking = undone_before(terms, state, at)
+    if lacking:
+        return (
+            "prerequisite_missing",
+            f"step {quoted(at.id)} comes after {listed(map(quoted, lacking))}, "
+            f"so {quoted(tool)} may not be called yet",
+            tuple(at.step.hints),
+        )
     return None
 
 
-def is_done(terms: Terms, state: PlanState, name: str) -> bool:
+def undone_before(terms: Terms, state: PlanState, at: StepTerms) -> list[str]:
+    """Name the steps and tools that a step comes after and that are not done."""
+    return [name for name in at.step.requires if not _is_done(terms, state, name)]
+
+
+def _is_done(terms: Terms, state: PlanState, name: str) -> bool:
     """Say whether a step is completed or, where no step has that id, a tool was called."""
     if name in terms.by_id:
         return state.plan.is_step_complete(name)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.applying import apply
 from runbook_nb.playbooks.closing import (
@@ -43,13 +43,25 @@ from runbook_nb.playbooks.eventkinds import (
 from runbook_nb.playbooks.evidence import matched_probes
 from runbook_nb.playbooks.judging import Judgement, current_of, judge, quoted
 from runbook_nb.playbooks.model import StepStatus
-from runbook_nb.playbooks.state import Call, PlanState
+from runbook_nb.playbooks.state import Call, PlanState, StepFacts
 from runbook_nb.playbooks.terms import StepTerms, Terms
-from runbook_nb.playbooks.values import Kept
+from runbook_nb.playbooks.values import Kept, snapshot
 from runbook_nb.settings import settings
 
 #: What can come of a call.
-OUTCOMES = ("ok", "error", "cached", "retried", "cancelled")
+OUTCOMES: Final = ("ok", "error", "cached", "retried", "cancelled")
+
+
+def checked_outcome(outcome: Any) -> str:
+    """Give what came of a call back; refuse what no call comes to, with the near one."""
+    if outcome in OUTCOMES:
+        return str(outcome)
+    raise PlaybookError(
+        f"a call cannot come to {outcome!r}",
+        code="bad_outcome",
+        where="outcome",
+        fix=did_you_mean(str(outcome), OUTCOMES) or f"use {listed(OUTCOMES, 'or')}",
+    )
 
 
 class Keeper:
@@ -90,7 +102,7 @@ class Keeper:
         self.state = state
         self.kept = kept
         self.made: list[Event] = []
-        #: What running calls were really given: evidence is looked for in that, never kept.
+        #: What running calls were really given, as it was then: evidence is looked for in that.
         self.given: dict[str, Any] = {}
         #: The time of what is being asked; None where the clock is to be asked each time.
         self.now: datetime | None = None
@@ -149,7 +161,7 @@ class Keeper:
         """Judge a call, and let it through or refuse it."""
         self.watch_time()
         found = judge(self.terms, self.state, tool, arguments)
-        step = None if found.index is None else self.terms.steps[found.index]
+        step = self.terms.at(found.index)
         given = self.kept.arguments(arguments)
         exact = self.kept.is_exact(arguments, given)
         if not found.allowed:
@@ -171,7 +183,7 @@ class Keeper:
             early_for=early,
             exact=exact,
         )
-        self.given[call_id] = arguments
+        self.given[call_id] = given if exact else snapshot(arguments)
         if found.violation is not None:
             about: dict[str, Any] = {"tool": tool, "call_id": call_id, "blocked": found.blocked}
             self._note(found.violation, found.message, step, **about)
@@ -186,7 +198,7 @@ class Keeper:
         exact: bool = True,
         **where: str | None,
     ) -> None:
-        step = None if found.index is None else self.terms.steps[found.index]
+        step = self.terms.at(found.index)
         self._happen(
             Refused,
             call_id=call_id,
@@ -210,7 +222,7 @@ class Keeper:
         if not found.allowed:
             self._refuse(found, call_id, tool, None)
         elif found.violation is not None:
-            step = None if found.index is None else self.terms.steps[found.index]
+            step = self.terms.at(found.index)
             about: dict[str, Any] = {"tool": tool, "blocked": found.blocked}
             self._note(found.violation, found.message, step, **about)
         return found
@@ -226,6 +238,7 @@ class Keeper:
             for place in found.passed_over:
                 self._pass_over(place, tool, step)
         given = self.kept.arguments(arguments)
+        exact = self.kept.is_exact(arguments, given)
         self._happen(
             Admitted,
             call_id=call_id,
@@ -235,9 +248,9 @@ class Keeper:
             arguments=given,
             housekeeping=found.housekeeping,
             judged=False,
-            exact=self.kept.is_exact(arguments, given),
+            exact=exact,
         )
-        self.given[call_id] = arguments
+        self.given[call_id] = given if exact else snapshot(arguments)
         self.settle(call_id, moves=False)
 
     def settle(
@@ -257,7 +270,7 @@ class Keeper:
             return False
         again = call.outcome is not None
         given = self.given.pop(call_id, call.arguments)
-        changed = arguments is not None and arguments is not given
+        changed = arguments is not None and not self.kept.is_exact(arguments, given)
         given = arguments if changed else given
         step = self._filed_under(call)
         kept = self.kept.arguments(given) if changed else None
@@ -280,6 +293,9 @@ class Keeper:
             exact=(kept is None or self.kept.is_exact(given, kept))
             and (gave is None or self.kept.is_exact(result, gave)),
         )
+        if changed and step is not None and self.terms.is_outside(step, call.tool, given):
+            told = f"{quoted(call.tool)} was called with what the skills of its step do not allow"
+            self._note("tool_outside_skill", told, step, tool=call.tool, call_id=call_id)
         if not (filed and moves) or step is None:
             return False
         closed = outcome != "error" and self._advance(step)
@@ -314,7 +330,7 @@ class Keeper:
             return None
         if self.state.policy.credit == "pointer" and call.outcome is None:
             return current_of(self.terms, self.state)
-        return None if call.index is None else self.terms.steps[call.index]
+        return self.terms.at(call.index)
 
     def _counts(self, step: StepTerms | None, call: Call, outcome: str) -> bool:
         word = self.state.policy.cap_counts
@@ -371,12 +387,11 @@ class Keeper:
 
     def _hold(self, step: StepTerms, ending: str) -> None:
         """Note once what a step with a full cap lacks, and fail it where it is to fail."""
-        facts = self.state.facts_of(step.id)
-        if "tools_missing" not in facts.violations:
-            self._fall_short(tools_missing(step, lacking_tools(step, self.state)), step)
+        lacking = tools_missing(step, lacking_tools(step, self.state))
+        if "tools_missing" not in self.state.facts_of(step.id).violations:
+            self._fall_short(lacking, step)
         record = self.state.plan.step_executions[step.id]
         if ending == "fail" and record.status is not StepStatus.FAILED:
-            lacking = tools_missing(step, lacking_tools(step, self.state))
             self._happen(Failed, step_id=step.id, error=lacking.message, by="cap")
 
     def close(
@@ -394,41 +409,28 @@ class Keeper:
         for one in lacking:
             if one.violation != "tools_missing" or "tools_missing" not in held:
                 self._fall_short(one, step)
-        pointer = self._next(step.index)
         self._happen(
             Closed,
-            step_id=step.id,
-            index=step.index,
+            **self._moved(step),
             by=by,
-            who=who,
-            note=note,
-            result=result,
+            who=self._said(who),
+            note=self._said(note),
+            result=self._said(result),
             violations=tuple(one.violation for one in lacking),
-            pointer=pointer,
-            completed=pointer >= len(self.terms.steps),
         )
 
     def skip(self, step: StepTerms, reason: str | None, *, by: str, who: str | None = None) -> None:
         """Pass over an optional step."""
-        pointer = self._next(step.index)
-        self._happen(
-            Skipped,
-            step_id=step.id,
-            index=step.index,
-            reason=reason,
-            by=by,
-            who=who,
-            pointer=pointer,
-            completed=pointer >= len(self.terms.steps),
-        )
+        told = {"reason": self._said(reason), "by": by, "who": self._said(who)}
+        self._happen(Skipped, **self._moved(step), **told)
 
     def fail(self, step: StepTerms, error: str, *, by: str, who: str | None = None) -> None:
         """Mark a step as failed; it stays where it is."""
-        self._happen(Failed, step_id=step.id, error=error, by=by, who=who)
+        self._happen(Failed, step_id=step.id, error=self._said(error), by=by, who=self._said(who))
 
     def approve(self, step: StepTerms, who: str, note: str) -> None:
         """Note a person's approval of a step, and close it if that is all it waits for."""
-        self._happen(Approved, step_id=step.id, who=who, note=note)
+        self._happen(Approved, step_id=step.id, who=self._said(who), note=self._said(note))
         if not step.tools:
             self.close(step, by="person", who=who, note=note, result=note or None)
 
@@ -436,12 +438,15 @@ class Keeper:
         """Set the plan back to its beginning."""
         self._happen(Reset)
 
-    def _next(self, index: int) -> int:
-        if not self.terms.interleaved:
-            return index + 1
-        closed = self.state.closed | {index}
-        open_places = (one.index for one in self.terms.steps if one.index not in closed)
-        return next(open_places, len(self.terms.steps))
+    def _moved(self, step: StepTerms) -> dict[str, Any]:
+        """Give which step is left, and where the pointer goes from there."""
+        end, pointer = len(self.terms.steps), step.index + 1
+        if self.terms.interleaved:
+            closed = self.state.closed | {step.index}
+            open_places = (one.index for one in self.terms.steps if one.index not in closed)
+            pointer = next(open_places, end)
+        left = {"step_id": step.id, "index": step.index}
+        return {**left, "pointer": pointer, "completed": pointer >= end}
 
     def _pass_over(self, place: int, tool: str, step: StepTerms | None) -> None:
         onto = "" if step is None else f" of step {quoted(step.id)}"
@@ -505,6 +510,10 @@ class Keeper:
             **about,
         )
 
+    def _said(self, text: str | None) -> str | None:
+        """Give what somebody said, without the secrets that are known."""
+        return None if text is None else self.kept.text(text)
+
     def finish(self, verdict: str, unresolved: tuple[str, ...], unmatched: Any) -> None:
         """Note what the run comes to."""
         self._happen(Finished, verdict=verdict, unresolved=unresolved, unmatched=unmatched)
@@ -532,7 +541,7 @@ class Keeper:
         )
 
 
-def _copied(facts: Any) -> Any:
+def _copied(facts: StepFacts) -> StepFacts:
     twin = copy.copy(facts)
     for name in ("calls", "approvals", "violations", "checks", "early"):
         setattr(twin, name, list(getattr(facts, name)))
@@ -540,34 +549,3 @@ def _copied(facts: Any) -> Any:
     for name in ("succeeded", "attempted", "refused"):
         setattr(twin, name, Counter(getattr(facts, name)))
     return twin
-
-
-#: A call of a batch: a tool's name, or that and its arguments, or a mapping of both and an id.
-BatchCall = str | Sequence[Any] | Mapping[str, Any]
-
-
-def read_batch(calls: Sequence[BatchCall]) -> list[tuple[str, Any, str | None]]:
-    """Read the calls of a batch: tool, arguments and call id of each.
-
-    Examples
-    --------
-    >>> read_batch(["scan", ("scan", {"q": 1}), {"tool": "scan", "call_id": "c7"}])
-    [('scan', None, None), ('scan', {'q': 1}, None), ('scan', None, 'c7')]
-    """
-    read: list[tuple[str, Any, str | None]] = []
-    for place, call in enumerate(calls):
-        if isinstance(call, str):
-            read.append((call, None, None))
-        elif isinstance(call, Mapping) and isinstance(call.get("tool"), str):
-            read.append((call["tool"], call.get("arguments"), call.get("call_id")))
-        elif isinstance(call, Sequence) and call and isinstance(call[0], str):
-            tool, arguments, call_id = (*call, None, None)[:3]
-            read.append((tool, arguments, call_id))
-        else:
-            raise PlaybookError(
-                f"call {place} of the batch is {call!r:.80}",
-                code="bad_batch",
-                where=f"calls[{place}]",
-                fix="write a tool's name, (tool, arguments) or {'tool': …, 'arguments': …}",
-            )
-    return read

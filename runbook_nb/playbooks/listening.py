@@ -11,10 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import PlaybookDefinitionError, PlaybookError
 from runbook_nb.playbooks.frames import Frame
-from runbook_nb.playbooks.keeper import OUTCOMES
+from runbook_nb.playbooks.keeper import checked_outcome
 from runbook_nb.playbooks.scopes import Closed, Plans, Seat, key_of
 from runbook_nb.playbooks.tickets import Refusal, Ticket
 from runbook_nb.playbooks.toolevent import first_of, tell, where_of
@@ -52,8 +51,11 @@ class Listening(ABC):
         frame = self._frame()
         return frame.call_id if frame is not None and frame.seat.key == seat.key else None
 
+    def _frame_of(self, seat: Seat, call_id: str) -> Frame:
+        return Frame(hook=cast("PlaybookEnforcerHook", self), seat=seat, call_id=call_id)
+
     def _ticket(self, seat: Seat, admission: Admission) -> Ticket:
-        frame = Frame(hook=cast("PlaybookEnforcerHook", self), seat=seat, call_id=admission.call_id)
+        frame = self._frame_of(seat, admission.call_id)
         return Ticket(admission.tool, admission.call_id, frame, admission=admission)
 
     def attach(self, session: Any) -> None:
@@ -186,7 +188,7 @@ class Listening(ABC):
             call_id=call_id,
             key=seat.key,
         )
-        frame = Frame(hook=cast("PlaybookEnforcerHook", self), seat=seat, call_id=call_id)
+        frame = self._frame_of(seat, call_id)
         return Ticket(event.tool_name, call_id, frame, refusal=refusal)
 
     def _look_at(self, event: Any) -> None:
@@ -240,15 +242,8 @@ class Listening(ABC):
         outcome = getattr(event, "outcome", None)
         if outcome is None:
             outcome = "cancelled" if _cancelled(event) else "ok" if error is None else "error"
-        if outcome not in OUTCOMES:
-            raise PlaybookError(
-                f"a call cannot come to {outcome!r}",
-                code="bad_outcome",
-                where="outcome",
-                fix=did_you_mean(str(outcome), OUTCOMES) or f"use {listed(OUTCOMES)}",
-            )
         return ticket.settle(
-            outcome,
+            checked_outcome(outcome),
             result=getattr(event, "result", None),
             error=error,
             arguments=getattr(event, "arguments", None),
@@ -256,7 +251,7 @@ class Listening(ABC):
 
     def _ticket_of(self, event: Any) -> Ticket | None:
         """Find the call of an event; None where there is nothing more to do about it."""
-        key = self._key_of_event(event)
+        key = self._key(getattr(event, "run_id", None), getattr(event, "thread_id", None))
         seat = self._plans.peek(key)
         if seat is None:  # the plan was dropped while the call ran: there is nothing to tell
             return None
@@ -273,8 +268,8 @@ class Listening(ABC):
             )
         return ticket
 
-    def _key_of_event(self, event: Any) -> str:
-        run_id, thread_id = getattr(event, "run_id", None), getattr(event, "thread_id", None)
+    def _key(self, run_id: str | None, thread_id: str | None) -> str:
+        """Give the key of a run; of none that is named, that of the code that is running."""
         frame = self._frame()
         if run_id is None and thread_id is None and frame is not None:
             return frame.seat.key

@@ -5,32 +5,11 @@ Playbooks layer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.errors import PlaybookDefinitionError
-
-if TYPE_CHECKING:
-    from runbook_nb.playbooks.model import Playbook
-
-
-def as_playbook(given: Playbook | Mapping[str, Any]) -> Playbook:
-    """Take a playbook as it is, or read one out of a mapping, or a file or text that holds one.
-
-    Examples
-    --------
-    >>> as_playbook({"id": "ir", "name": "Response", "steps": []}).name
-    'Response'
-    """
-    from runbook_nb.playbooks.model import Playbook
-
-    if isinstance(given, Playbook):
-        return given
-    from runbook_nb.playbooks.loader import load_playbook
-
-    return load_playbook(given)
 
 
 def checked_word(name: str, word: Any, known: tuple[str, ...]) -> str:

@@ -100,7 +100,8 @@ class EnforcementPolicy(Renderable):
     after_complete : {"reject", "as_others", "record", "allow"}
         What happens to calls after the last step: ``as_others`` blocks when violations block.
     always_allowed : tuple of str
-        Names, or globs, of tools that are never judged and belong to no step.
+        Names, or globs, of tools that are never judged and belong to no step, but for those that
+        a step expects.
     honor_strict_sequence : bool
         Whether ``strict_sequence=False`` lets steps interleave.
     credit_early : bool

@@ -16,9 +16,6 @@ from runbook_nb.playbooks.terms import StepTerms
 if TYPE_CHECKING:
     from runbook_nb._view import Card
 
-#: What a run can come to.
-VERDICTS = ("pass", "pass_with_deviations", "incomplete")
-
 
 @frozen(repr=False)
 class PlaybookReport(Renderable):

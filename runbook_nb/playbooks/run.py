@@ -201,6 +201,8 @@ class _Recorder:
         if begun.plan is not None:
             self.taken_up(begun.plan)
         for event in events[1:]:
+            if not isinstance(event, Resumed):
+                self.verdict = None
             _TOLD[type(event)](self, event)
         self.report = _report_on(self.events)
         self.tell_stuck()
@@ -432,7 +434,7 @@ class _Recorder:
             self.write(node.key, "pending")
         for kept in (self.matched, self.seen, self.began, self.seconds, self.begun_stages):
             kept.clear()
-        self.stage = self.verdict = None
+        self.stage = None
 
     def resumed(self, event: Resumed) -> None:
         if event.torn:

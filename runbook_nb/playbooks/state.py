@@ -15,6 +15,7 @@ from typing import Any
 from runbook_nb.playbooks.eventkinds import args_digest
 from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.record.steps import SUCCEEDED
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class Call:
     @property
     def succeeded(self) -> bool:
         """Whether it was made and came to something."""
-        return self.outcome in ("ok", "cached", "retried")
+        return self.outcome in SUCCEEDED
 
 
 @dataclass(slots=True)

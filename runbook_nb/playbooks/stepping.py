@@ -208,10 +208,12 @@ class HeldSteps(HeldPlan):
             done=done,
         )
 
-    def _named(self, name: str, by: str) -> list[StepTerms]:
+    def _named(self, name: str, by: object) -> list[StepTerms]:
         """Give the terms of the steps of an id, on which somebody is to act."""
         terms = self._keeper.terms
-        if not by.strip():
+        if not isinstance(by, str) or not any(
+            one.isprintable() and not one.isspace() for one in by
+        ):
             raise PlaybookError(
                 f"nobody is named who acts on step {quoted(name)}",
                 code="nobody_named",

@@ -101,6 +101,8 @@ class Terms:
         The terms of each step, in order.
     by_id : dict of str to StepTerms
         The last of each id.
+    expected : frozenset of str
+        The tools that any step expects; none of them is housekeeping before the end.
     warnings : tuple of str
         What is wrong and let pass, in sentences.
 
@@ -135,6 +137,7 @@ class Terms:
             for place, step in enumerate(playbook.steps)
         )
         self.by_id = {one.id: one for one in self.steps}
+        self.expected = frozenset(tool for one in self.steps for tool in one.tools)
         self.warnings = tuple(_refuse_or_warn(self.steps, skills, policy))
 
     def is_housekeeping(self, tool: str) -> bool:
@@ -148,6 +151,10 @@ class Terms:
         if terms.entries is None or self.policy.skills_mean == "advisory":
             return False
         return is_outside(terms.entries, tool, arguments, skill_patterns=self.policy.skill_patterns)
+
+    def at(self, index: int | None) -> StepTerms | None:
+        """Give the terms of the step at a place; None for no place."""
+        return None if index is None else self.steps[index]
 
     def of(self, step: PlaybookStep) -> StepTerms:
         """Give the terms of a step, worked out anew for one that is not of the playbook."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from runbook_nb._text import clip, visible
 from runbook_nb._value import frozen
 from runbook_nb.errors import Paused, RunCancelled, ToolRefused
 from runbook_nb.playbooks.admission import PREFIX, Admission, Settlement, refusal_text
@@ -143,7 +144,7 @@ class Ticket:
 
     def __repr__(self) -> str:
         word = "refused" if self.refusal else "settled" if self.settled else "admitted"
-        return f"<Ticket {self.call_id!r}: {self.tool} {word}>"
+        return f"<Ticket {self.call_id!r}: {clip(visible(self.tool), 120)} {word}>"
 
     @property
     def enforcer(self) -> PlaybookEnforcer | None:

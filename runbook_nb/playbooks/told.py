@@ -254,6 +254,11 @@ class Told:
         return self.refused + sum(len(facts.deviations) for facts in self.everywhere())
 
     @property
+    def set_back(self) -> int:
+        """How often the plan was set back; nothing before the last time is counted."""
+        return self.overlay.set_back
+
+    @property
     def calls(self) -> int:
         """How many calls were recorded."""
         return sum(facts.calls for facts in self.everywhere())

@@ -107,6 +107,26 @@ class Kept:
         return _plain(self._redactor.value(name, plain))
 
 
+def snapshot(value: Any, depth: int = 50) -> Any:
+    """Copy what holds values, so that whoever gave it cannot change it; the values are the same.
+
+    Examples
+    --------
+    >>> given = {"hosts": ["web-1"]}
+    >>> kept = snapshot(given)
+    >>> given["hosts"].append("web-2")
+    >>> kept
+    {'hosts': ['web-1']}
+    """
+    if depth <= 0:
+        return value
+    if isinstance(value, dict):
+        return {key: snapshot(one, depth - 1) for key, one in value.items()}
+    if isinstance(value, list | set) or type(value) is tuple:
+        return type(value)(snapshot(one, depth - 1) for one in value)
+    return value
+
+
 def _plain(value: Any) -> Any:
     try:
         return freeze(to_wire(value))

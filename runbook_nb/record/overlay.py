@@ -99,6 +99,8 @@ class Overlay:
         Key of a fan-out, or of a fork or selector -> how its branches ended.
     steps : mapping
         Key of a watched step that was come to -> what was recorded of it.
+    set_back : int
+        How often all began again; nothing recorded before the last time is counted.
     """
 
     runs: Counter[str] = field(default_factory=Counter)
@@ -120,6 +122,7 @@ class Overlay:
     fan_outs: dict[str, Spread] = field(default_factory=dict)
     forks: dict[str, Spread] = field(default_factory=dict)
     steps: dict[str, StepFacts] = field(default_factory=dict)
+    set_back: int = 0
 
     def visits(self, key: str) -> int:
         """Count how often a node was come to: its executions, less those that went on."""
@@ -163,6 +166,7 @@ class Overlay:
         """Forget everything: a plan that was reset is judged by what came after."""
         for part in (*_BY_NODE, *_BY_PAIR, *_FACTS, "causes", "steps"):
             getattr(self, part).clear()
+        self.set_back += 1
 
     def without(self, prefix: str) -> Overlay:
         """Give the counts less those of every node whose key begins like this."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn
 
@@ -21,6 +21,7 @@ from runbook_nb.errors import LoadError
 from runbook_nb.render.embed import MARK, read_damaged, read_embedded
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.payload import PAYLOAD_FORMAT
+from runbook_nb.share.shown import OWN_PAGE, cards_in
 from runbook_nb.share.travelling import (
     EXPLAINED,
     NAME,
@@ -58,6 +59,8 @@ class Found:
         What can still be read of a payload whose digest speaks against it. It is never an answer.
     output : tuple of int or None
         Of a notebook the numbers, from 0, of the cell and of its output.
+    card : str
+        Of a page that was made around answers, the card that carries it.
     """
 
     place: str
@@ -67,6 +70,7 @@ class Found:
     damaged: frozenset[str] = frozenset()
     left: Mapping[str, Any] | None = None
     output: tuple[int, int] | None = None
+    card: str = ""
 
     @property
     def is_answer(self) -> bool:
@@ -173,7 +177,7 @@ def found_in(path: str | os.PathLike[str]) -> list[Found]:
     if kind == ".ipynb":
         return _in_notebook(path, _parsed(path, text_of(path)))
     if kind in (".html", ".htm"):
-        return list(_in_html(text_of(path), "the page", None))
+        return list(_in_page(text_of(path)))
     if kind == ".json":
         return [Found(place="the file", payload=_parsed(path, text_of(path)), carrier="file")]
     raise LoadError(
@@ -259,6 +263,18 @@ def _in_html(html: str, place: str, at: tuple[int, int] | None) -> Iterator[Foun
         payload = read_embedded(html)
         left = read_damaged(html) if payload is None else None
         yield Found(place=place, payload=payload, left=left, output=at)
+
+
+def _in_page(html: str) -> Iterator[Found]:
+    """Yield the answer of a page; of one that was made of several outputs, each in its card."""
+    cards = [card for card in cards_in(html) if MARK in card]
+    if html.count(MARK) != len(cards) or any(OWN_PAGE in card for card in cards):
+        yield from _in_html(html, "the page", None)
+        return
+    for number, card in enumerate(cards, 1):
+        place = "the page" if len(cards) == 1 else f"answer {number} of the page"
+        for one in _in_html(card, place, None):
+            yield replace(one, card=card)
 
 
 # -- choosing ------------------------------------------------------------------------------

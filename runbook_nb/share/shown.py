@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import unquote
@@ -22,6 +23,13 @@ _VOID: Final = frozenset({"img", "col", "br", "hr", "meta", "input", "wbr"})
 #: one ends is not the same for every reader.
 _CARRIED: Final = re.compile(r"<!--runbook_nb:payload/[^<>]*-->")
 _SVG: Final = "data:image/svg+xml;base64,"
+
+#: What a card has that stands on a page of its own.
+OWN_PAGE: Final = 'class="rbnb rbnb-page"'
+#: How a card begins, whatever is said of it in which order.
+_CARD: Final = re.compile(r'<div\b(?: [^<>]*)? class="rbnb[" ]')
+#: What a widget puts around its static view, for its script to find it by.
+_MARKED: Final = re.compile(r'<div class="rb-[0-9a-f]{8}">(.*)</div>\s*\Z', re.DOTALL)
 
 #: Largest picture that is looked into, in characters of its address.
 MAX_PICTURE: Final = 4_000_000
@@ -133,11 +141,95 @@ def card_in(html: str) -> str | None:
     >>> card_in('<p>x</p><div class="rbnb" lang="en"><div>a</div></div><p>y</p>')
     '<div class="rbnb" lang="en"><div>a</div></div>'
     """
-    found = re.search(r'<div class="rbnb[" ]', html)
-    if found is None:
-        return None
-    reader = _Extent(html[found.start() :])
-    return reader.card
+    return next(_cards(html), None)
+
+
+def cards_in(html: str) -> list[str]:
+    """Give every part of a text that is a card of ours, in its order.
+
+    Examples
+    --------
+    >>> cards_in('<div class="rbnb">a</div><p>y</p><div lang="en" class="rbnb">b</div>')
+    ['<div class="rbnb">a</div>', '<div lang="en" class="rbnb">b</div>']
+    """
+    found: list[str] = []
+    for card in _cards(html):
+        if card is None:
+            break
+        found.append(card)
+    return found
+
+
+def _cards(html: str) -> Iterator[str | None]:
+    at = 0
+    while (found := _CARD.search(html, at)) is not None:
+        card = _Extent(html[found.start() :]).card
+        yield card
+        at = found.start() + (len(card) if card else len(html))
+
+
+def unwrapped(html: str) -> str:
+    """Give the HTML of a widget's static view without the mark its script finds it by.
+
+    Examples
+    --------
+    >>> unwrapped('<div class="rb-0ff49849"><div class="rbnb">a</div></div>')
+    '<div class="rbnb">a</div>'
+    """
+    found = _MARKED.match(html)
+    return html if found is None else found[1]
+
+
+def alike(html: str) -> str:
+    """Write HTML so that what says the same is the same: whoever saves it may write it otherwise.
+
+    Examples
+    --------
+    >>> alike('<br/><p lang=en class="a" hidden>it&#39;s</p>') == alike(
+    ...     '<br><p class="a" hidden="" lang="en">it&apos;s</p>')
+    True
+    """
+    writer = _Writer(convert_charrefs=True)
+    writer.feed(html)
+    writer.close()
+    return "".join(writer.written)
+
+
+class _Writer(HTMLParser):
+    """Writes what it reads: attributes in the order of their names, and one spelling of texts."""
+
+    def __init__(self, *, convert_charrefs: bool) -> None:
+        super().__init__(convert_charrefs=convert_charrefs)
+        self.written: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = sorted(attrs, key=lambda one: one[0])  # of two of one name the first counts
+        said = "".join(f' {name}="{escape(value or "")}"' for name, value in told)
+        self.written.append(f"<{tag}{said}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID:
+            self.written.append(f"</{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        raw = self.cdata_elem is not None
+        self.written.append(data if raw else escape(data, quote=False))
+
+    def handle_comment(self, data: str) -> None:
+        self.written.append(f"<!--{data}-->")
+
+    def handle_decl(self, decl: str) -> None:
+        self.written.append(f"<!{decl}>")
+
+    def handle_pi(self, data: str) -> None:
+        self.written.append(f"<?{data}>")
+
+    def unknown_decl(self, data: str) -> None:
+        self.written.append(f"<![{data}]>")
+
+
+class _Ended(Exception):
+    """The element that was looked for has ended."""
 
 
 class _Extent(HTMLParser):
@@ -150,7 +242,10 @@ class _Extent(HTMLParser):
         self._lines = [0]
         for line in text.split("\n"):
             self._lines.append(self._lines[-1] + len(line) + 1)
-        self.feed(text)
+        try:
+            self.feed(text)
+        except _Ended:
+            return
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._depth += tag not in _VOID
@@ -161,6 +256,7 @@ class _Extent(HTMLParser):
             line, column = self.getpos()
             end = self._lines[line - 1] + column + len(f"</{tag}>")
             self.card = self._text[:end]
+            raise _Ended
 
 
 def blocks_of(card: str) -> Sequence[Block]:
@@ -185,7 +281,7 @@ def blocks_of(card: str) -> Sequence[Block]:
 
 
 _HEADED: Final = re.compile(
-    r'<div[^>]*>(?:<div[^>]*>)?(?:<div class="rb-wide"[^>]*><table[^>]*><caption[^>]*>)?'
+    r'<div[^>]*>(?:<div[^>]*>)?(?:<div [^>]*class="rb-wide"[^>]*><table[^>]*><caption[^>]*>)?'
     r"<strong[^>]*>([A-Z][a-z ]+)</strong>"
 )
 

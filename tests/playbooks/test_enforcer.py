@@ -11,8 +11,15 @@ import pytest
 from held_plans import book, call, held, kinds, statuses, step
 
 from runbook_nb.errors import PlaybookDefinitionError, PlaybookError
-from runbook_nb.playbooks import EnforcementPolicy, Playbook, PlaybookEnforcer, PlaybookPlan
+from runbook_nb.playbooks import (
+    EnforcementPolicy,
+    Playbook,
+    PlaybookEnforcer,
+    PlaybookPlan,
+    Skill,
+)
 from runbook_nb.playbooks.events import replay
+from runbook_nb.settings import settings
 
 TWO = (step("a", "scan"), step("b", "read"))
 
@@ -661,3 +668,153 @@ def test_admitting_a_call_costs_the_same_however_much_happened(calls_of):
     later = calls_of(lambda: enforcer.admit("scan", {"q": 2}))
     assert later <= first
     assert first <= 75
+
+
+# -- what is not to be got away with ----------------------------------------------------------
+
+
+def test_an_admission_of_another_plan_settles_nothing_here():
+    here, there = held(step("a", "pay"), step("b", "scan")), held(step("a", "scan"))
+    foreign, own = there.admit("scan"), here.admit("pay")
+    assert foreign.call_id == own.call_id
+    with refused_as("other_call"):
+        here.settle(foreign)
+    assert here.settle(own).closed
+
+
+def test_an_admission_of_before_a_reset_settles_no_call_of_its_id_afterwards():
+    enforcer = held(step("a", "scan"), step("b", "pay"))
+    before = enforcer.admit("pay", call_id="c")
+    enforcer.reset()
+    assert enforcer.admit("scan", call_id="c").allowed
+    with refused_as("other_call"):
+        enforcer.settle(before)
+    assert enforcer.current_step.id == "a"
+
+
+def test_a_batch_that_cannot_be_answered_leaves_no_call_open():
+    enforcer = held(step("a", "scan", max_tool_calls=1))
+    twice = {"tool": "scan", "call_id": "c"}
+    with refused_as("call_id_taken"):
+        enforcer.admit_batch([twice, twice])
+    assert [one.outcome for one in enforcer.calls] == ["cancelled"]
+    assert call(enforcer, "scan").allowed
+    assert enforcer.is_complete
+
+
+def test_a_batch_that_cannot_be_kept_waits_for_no_confirmation():
+    class Full:
+        full = False
+
+        def append(self, events):
+            if self.full:
+                raise OSError("no space left")
+
+    journal = Full()
+    enforcer = held(step("a", "scan"), step("b", "pay"), journal=journal)
+    journal.full = True
+    reply = [{"tool": "scan", "call_id": "s"}, {"tool": "pay", "call_id": "p"}]
+    with pytest.raises(OSError, match="no space"):
+        enforcer.admit_batch(reply)
+    journal.full = False
+    assert [one.allowed for one in enforcer.admit_batch(reply)] == [True, True]
+
+
+def test_work_that_is_stopped_while_an_observer_draws_leaves_no_call_open():
+    def stop(event):
+        if event.kind == "admitted":
+            raise KeyboardInterrupt
+
+    enforcer = held(step("a", "scan", max_tool_calls=1), observers=[stop])
+    with pytest.raises(KeyboardInterrupt):
+        enforcer.admit("scan")
+    assert [one.outcome for one in enforcer.calls] == ["cancelled"]
+
+
+def test_a_clock_that_fails_leaves_the_plan_to_other_threads():
+    enforcer = held(step("a", "scan"))
+    with settings(clock=lambda: 1 / 0), pytest.raises(ZeroDivisionError):
+        enforcer.admit("scan")
+    found = []
+    other = threading.Thread(target=lambda: found.append(enforcer.may("scan")), daemon=True)
+    other.start()
+    other.join(10)
+    assert found == [True]
+
+
+def test_what_is_held_to_stays_as_it_was_begun():
+    playbook = book(
+        step("a", "scan"), step("b", "x", required=False), step("c", "y", requires=["b"])
+    )
+    enforcer = PlaybookEnforcer.from_playbook(playbook)
+    begun = enforcer.dump()["events"][0]
+    playbook.steps[0].expected_tools[:] = ["pay"]
+    playbook.steps[2].requires.clear()
+    assert enforcer.dump()["events"][0] == begun
+    assert not enforcer.may("pay")
+    call(enforcer, "scan")
+    assert not enforcer.may("y")
+
+
+@pytest.mark.parametrize("value", ["nothing", object()])
+def test_arguments_that_are_changed_afterwards_prove_nothing(value):
+    probe = {"name": "p", "match": "index=auth"}
+    enforcer = held(step("a", "scan", required_probes=[probe]))
+    given = {"q": ["nothing"], "more": value}
+    running = enforcer.admit("scan", given)
+    given["q"][0] = "index=auth"
+    enforcer.settle(running)
+    assert enforcer.report().unmatched == {"a": ("p",)}
+
+
+def test_a_call_that_became_another_on_the_way_is_noted_where_skills_forbid_it():
+    git = Skill("git", "Use git.", allowed_tools=["Bash(git:*)"])
+    enforcer = held(step("a", "Bash", uses=["git"]), skills={"git": git})
+    running = enforcer.admit("Bash", {"command": "git log"})
+    told = enforcer.settle(running, arguments={"command": "rm -rf /"})
+    assert [one.violation_type for one in told.violations] == ["tool_outside_skill"]
+    assert enforcer.finish().verdict == "pass_with_deviations"
+
+
+@pytest.mark.parametrize("tools", [(), ("sign",)])
+def test_a_host_who_closes_what_nobody_approved_is_noted(tools):
+    enforcer = held(step("a", *tools, kind="approval"), step("b", "pay"))
+    enforcer.complete_current_step("fine")
+    assert "approval_missing" in kinds(enforcer)
+
+
+@pytest.mark.parametrize("by", [None, 5, "\u200b", " \u202e"])
+def test_an_approval_is_somebody_s(by):
+    enforcer = held(step("a", kind="approval"))
+    with refused_as("nobody_named"):
+        enforcer.approve("a", by)
+
+
+def test_what_was_finished_and_goes_on_is_judged_again():
+    enforcer = held(step("a", "scan"))
+    assert enforcer.finish().verdict == "incomplete"
+    call(enforcer, "scan")
+    assert (enforcer.state.verdict, enforcer.run.verdict) == (None, None)
+    assert enforcer.finish().verdict == enforcer.run.verdict == "pass"
+
+
+def test_what_people_say_is_kept_without_known_secrets():
+    enforcer = held(
+        step("a", "scan", required=False),
+        step("b", kind="approval"),
+        step("c", kind="manual"),
+        step("d", "pay"),
+        redact={"keys": ["token"]},
+    )
+    secret = "t0p-s3cret-value"
+    call(enforcer, "scan", {"token": secret}, "error")
+    enforcer.skip_current_step(f"no {secret}")
+    enforcer.approve("b", f"me {secret}", f"note {secret}")
+    enforcer.complete("c", "me", f"note {secret}")
+    enforcer.fail_current_step(f"failed {secret}")
+    assert secret not in json.dumps(enforcer.dump())
+    assert secret not in enforcer.plan.model_dump_json()
+
+
+def test_what_an_admission_says_of_itself_steers_no_terminal():
+    assert "\x1b" not in repr(held(step("a", "scan")).admit("\x1b[31mscan" + "x" * 500))

@@ -288,3 +288,14 @@ def test_what_guard_is_given_is_checked():
     assert refused.value.code == "bad_plan"
     with pytest.raises(PlaybookDefinitionError, match="raise"):
         guard(held_over(), on_refusal="raises")
+
+
+def test_a_keyword_of_the_name_of_a_positional_parameter_stands_beside_it():
+    hook = held_over("isolate")
+
+    @guard(hook)
+    def isolate(host, /, **more):
+        return host
+
+    isolate("prod", host="test")
+    assert calls_of(hook) == [("isolate", {"host": "prod", "more": {"host": "test"}}, "ok")]

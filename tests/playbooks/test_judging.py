@@ -320,6 +320,15 @@ def test_a_tool_that_is_always_allowed_counts_where_a_step_expects_it():
     assert enforcer.is_complete
 
 
+@pytest.mark.parametrize("always", ["task_complete", "task_*"])
+def test_what_is_always_allowed_takes_no_tool_from_a_later_step(always):
+    policy = EnforcementPolicy(always_allowed=[always])
+    enforcer = held(step("a", "scan"), step("b", "task_complete"), policy=policy)
+    assert not call(enforcer, "task_complete").allowed
+    call(enforcer, "scan")
+    assert call(enforcer, "task_complete").step_id == "b"
+
+
 def test_a_plan_has_only_so_many_calls():
     enforcer = held(step("a", "scan", "read"), max_iterations=2)
     call(enforcer, "scan", outcome="error")

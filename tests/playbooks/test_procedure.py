@@ -147,6 +147,32 @@ def test_what_the_driver_gives_joins_the_answer():
     assert rows == [{"verdict": "x"}]
 
 
+def test_what_was_counted_is_not_for_the_driver_to_say():
+    said = {"outcome": "pass", "calls": 99, "policy": "compat", "ticket": "T-1"}
+    result = tool_of(lambda turn: {"report": said}).execute_sync({})["result"]
+    assert (result["outcome"], result["calls"], result["policy"]) == ("incomplete", 0, "safe")
+    assert result["ticket"] == "T-1"
+
+
+def test_what_was_done_before_a_plan_was_set_back_is_not_checked():
+    def drive(turn):
+        call(turn.enforcer, "delete_mailbox")
+        turn.enforcer.reset()
+
+    answer = tool_of(drive).execute_sync({})
+    assert any("set back (1 time)" in item.what for item in answer.ledger.not_checked)
+    assert "set back 1 time" in str(answer.run)
+    assert not answer.verify().contradicted
+
+
+def test_a_second_answer_of_one_plan_is_of_what_it_has_come_to_by_then():
+    enforcer = PlaybookEnforcer.from_playbook(book(step("a", tools=["scan"])))
+    ask = rb.runbook_as_tool(name="ask", description="Ask.", procedure=lambda tools: enforcer)
+    assert ask.execute_sync({})["result"]["outcome"] == "incomplete"
+    call(enforcer, "scan")
+    assert ask.execute_sync({})["result"]["outcome"] == "pass"
+
+
 def test_a_driver_may_be_async_and_call_other_tools():
     siem = rb.define_tool(name="query_siem", execute=lambda args: {"events": [args["index"]]})
 
