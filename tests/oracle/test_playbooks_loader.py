@@ -106,6 +106,8 @@ def test_under_compat_everything_loads_as_recorded(case, outcome, tmp_path, monk
         assert found.playbook.model_dump(mode="json") == expected["playbook"]
     else:
         assert type(found.error).__name__ == expected["error_class"]
+        raw = expected["error_class"] != "PlaybookLoadError"
+        assert raw == (expected["category"] == "raw_exception")
     if expected["error_class" if not expected["ok"] else "ok"] == "PlaybookLoadError":
         error = found.error
         assert error.code == expected["category"]
