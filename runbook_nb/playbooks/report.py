@@ -93,10 +93,9 @@ def report_of(keeper: Keeper) -> PlaybookReport:
     deviations = [call.violation or "" for call in refused if call.step_id is None]
     for facts in state.steps.values():
         deviations += [*facts.refused.elements(), *facts.violations]
-    deviations = [one for one in deviations if one != "unresolved_step"]
     if state.record:  # in the order in which they happened
         deviations = [one.violation_type for one in state.violations]
-        deviations = [one for one in deviations if one != "unresolved_step"]
+    deviations = [one for one in deviations if one not in _TOLD_BESIDE]
     unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
     verdict = "pass_with_deviations" if deviations else "pass"
     return PlaybookReport(
