@@ -34,6 +34,23 @@ _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0
 _SPECIAL: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 
+#: What the parser calls the parts of a text, and what people do.
+_TOKEN: Final = re.compile(r"'?<([a-z ]+)>'?")
+_TOKENS: Final = {
+    "scalar": "a text",
+    "alias": "an alias",
+    "anchor": "an anchor",
+    "tag": "a tag",
+    "directive": "a directive",
+    "block end": "the end of the indented part",
+    "block mapping start": "a key with a value",
+    "block sequence start": "a list",
+    "document start": "a document",
+    "document end": "the end of the document",
+    "stream start": "the text",
+    "stream end": "the end of the text",
+}
+
 #: A line and a column, each counted from 1.
 Mark = tuple[int, int]
 
@@ -191,7 +208,8 @@ class _Yaml(_Builder):
                 raise Malformed("a second document begins", _mark(more), fix)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            said = " ".join(part for part in (error.context, error.problem) if part)
+            said = ", ".join(part for part in (error.context, error.problem) if part)
+            said = _TOKEN.sub(lambda found: _TOKENS.get(found[1], found[1]), said)
             place = (mark.line + 1, mark.column + 1) if mark else None
             raise Malformed(said, place) from None
         except yaml.reader.ReaderError as error:

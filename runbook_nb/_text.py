@@ -16,6 +16,9 @@ from typing import Any, Final
 #: Longest value summary kept in evidence, in characters.
 SUMMARY_LENGTH: Final = 80
 
+#: How much alike two words are at least that do not begin alike, where one may mean the other.
+_OTHER_START: Final = 0.7
+
 #: Shown where nothing was recorded.
 MISSING_CELL: Final = "—"
 
@@ -80,10 +83,11 @@ def _escape(found: re.Match[str]) -> str:
     return _NAMED.get(char, f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}")
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
+def nearest(word: str, choices: Iterable[str], alike: float = 0.6) -> str | None:
     """Find the choice a misspelt word most likely meant, or None.
 
-    Case, ``-``, ``_`` and spaces are ignored first, then similarity decides.
+    Case, ``-``, ``_`` and spaces are ignored first, then similarity decides. Who misspells a word
+    rarely begins it wrongly: another first letter has to be made good by the rest.
 
     Examples
     --------
@@ -91,6 +95,8 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     'not_checked'
     >>> nearest("lable", ["when", "then", "label"])
     'label'
+    >>> nearest("less", ["exists", "lt"]), nearest("tirage", ["triage"], alike=0.9)
+    (None, None)
     """
     options = list(choices)
     plain = {_squash(option): option for option in reversed(options)}
@@ -98,7 +104,10 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
         return plain[_squash(word)]
     from difflib import get_close_matches  # rarely needed; keeps the import light
 
-    found = get_close_matches(_squash(word), list(plain), n=1, cutoff=0.6)
+    meant = _squash(word)
+    same = [option for option in plain if option[:1] == meant[:1]]
+    found = get_close_matches(meant, same, n=1, cutoff=alike)
+    found = found or get_close_matches(meant, list(plain), n=1, cutoff=max(alike, _OTHER_START))
     return plain[found[0]] if found else None
 
 

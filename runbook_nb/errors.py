@@ -1,9 +1,10 @@
 """Every error the package raises: one tree, stable codes, a fix in each message.
 
-Base layer: imports nothing of the package. An error says what happened, which name it
+Base layer. An error says what happened, which name it
 concerns (``where``) and what to write instead (``fix``); ``code`` is stable across versions, so
-callers may branch on it. Signals that end a run on purpose derive from `RunSignal`: they are
-never turned into an empty slot, a failed branch or a success.
+callers may branch on it. Texts of others get into messages, so as text an error shows control
+characters as escapes; ``message`` keeps them. Signals that end a run on purpose derive from
+`RunSignal`: they are never turned into an empty slot, a failed branch or a success.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from runbook_nb._text import visible
 from runbook_nb._value import frozen
 
 #: How many links of a cause chain an error description follows.
@@ -40,7 +42,7 @@ class Problem:
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
-        return f"{text}; {self.fix}" if self.fix else text
+        return visible(f"{text}; {self.fix}" if self.fix else text)
 
 
 class RunbookError(Exception):
@@ -88,6 +90,8 @@ class RunbookError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.message}; {self.fix}" if self.fix else self.message
+        if not text.isprintable():  # lines are the writer's own
+            text = "\n".join(map(visible, text.split("\n")))
         if len(self.problems) == 1:
             return f"{text}: {self.problems[0]}" if text else str(self.problems[0])
         if self.problems:

@@ -14,15 +14,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from runbook_nb._text import visible
 from runbook_nb.cli.files import AS_JSON, DEBUG
-from runbook_nb.cli.main import ANSWERED, DIFFERENT
-from runbook_nb.cli.playbookfiles import (
-    Around,
-    Found,
-    holds_playbook,
-    read_playbook,
-    read_skill_file,
-)
+from runbook_nb.cli.findings import Finding, Found, findings_of, refused
+from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, in_options
+from runbook_nb.cli.playbookfiles import Around, holds_playbook, read_playbook, read_skill_file
 from runbook_nb.errors import LoadError, RunbookError
 
 #: The form of what was found as JSON values.
@@ -66,37 +62,44 @@ def check(
 ) -> int:
     """Check rule sets, playbooks, skills, notebooks and answers, and name what is wrong with them.
 
-    The exit status is 1 when something is wrong; warnings alone leave it 0. Whether what an answer
-    says is true is another question; the verify command asks it.
+    Whether what an answer says is true is another question; the verify command asks it. Exit
+    status: 0 nothing is wrong, though there may be warnings; 1 something is wrong; 3 a file cannot
+    be read. Of several, 1 comes before 3.
     """
     around = Around(tools=tools, skills=skills, policy=policy.value)
     found = [(file, _checked(file, around)) for file in files]
     if as_json:
-        told = [{"file": str(file), **_told(one)} for file, one in found]
+        told = [{"file": str(file), **one.to_dict()} for file, one in found]
         print(json.dumps({"format": CHECK_FORMAT, "files": told}, ensure_ascii=False, indent=1))
     else:
         for file, one in found:
-            print(f"{file}: {one.said}")
-            for problem in (*one.problems, *one.warnings):
-                print("  " + problem.replace("\n", "\n  "))
-    return DIFFERENT if any(one.problems for _, one in found) else ANSWERED
-
-
-def _told(found: Found) -> dict[str, Any]:
-    told: dict[str, Any] = {"holds": found.said, "problems": list(found.problems)}
-    return {**told, "warnings": list(found.warnings)} if found.warnings else told
+            print(f"{visible(str(file))}: {one.said}")
+            for line in one.lines():
+                print(f"  {in_options(line)}")
+    if any(one.problems and one.read for _, one in found):
+        return DIFFERENT
+    return ANSWERED if all(one.read for _, one in found) else NO_ANSWER
 
 
 def _checked(file: Path, around: Around) -> Found:
+    if file.is_dir():
+        return _unread(file, "it is a folder", "name the files in it")
+    if not file.exists():
+        return _unread(file, "No such file or directory", None)
     try:
         return _read(file, around)
     except RunbookError as error:
-        return Found(said="wrong", problems=(str(error),))
+        return refused(error)
+
+
+def _unread(file: Path, why: str, fix: str | None) -> Found:
+    said = f"{visible(str(file))} cannot be read: {why}"
+    return refused(LoadError(said, code="cannot_load", where=str(file), fix=fix), read=False)
 
 
 def _read(file: Path, around: Around) -> Found:
     kind = file.suffix.lower()
-    if file.name == "SKILL.md" and file.is_file():
+    if file.name == "SKILL.md":
         return read_skill_file(file)
     if kind == ".json" and _is_rules(file):
         return Found(said=_rules(file))
@@ -121,15 +124,17 @@ def _rules(file: Path) -> str:
     from runbook_nb.rules import RuleSet
 
     rules = RuleSet.load(file)
-    return f"rules {rules.title}, {counted(len(rules.rules), 'rule')}, digest {rules.digest}"
+    return (
+        f"rules {visible(rules.title)}, {counted(len(rules.rules), 'rule')}, digest {rules.digest}"
+    )
 
 
-def _notebook(file: Path) -> tuple[str, list[str]]:
+def _notebook(file: Path) -> tuple[str, list[Finding]]:
     said, problems = _answers(file)
     return said, [*_form_problems(file), *problems]
 
 
-def _form_problems(file: Path) -> list[str]:
+def _form_problems(file: Path) -> list[Finding]:
     """Say what nbformat finds, at the file's own minor version; what it only warns of counts."""
     import nbformat
 
@@ -139,18 +144,22 @@ def _form_problems(file: Path) -> list[str]:
             document = nbformat.read(file, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
             nbformat.validate(document)
         except Exception as error:  # nbformat raises whatever its parts raise
-            return [f"not valid: {_first_line(error)}"]
-    return list(dict.fromkeys(f"not valid: {_first_line(one.message)}" for one in heard))
+            return [_not_valid(_first_line(error))]
+    return [_not_valid(said) for said in dict.fromkeys(_first_line(one.message) for one in heard)]
+
+
+def _not_valid(said: str) -> Finding:
+    return Finding(code="not_valid", message=said, text=f"not valid: {said}")
 
 
 def _first_line(error: object) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _answers(file: Path) -> tuple[str, list[str]]:
+def _answers(file: Path) -> tuple[str, list[Finding]]:
     from runbook_nb._text import counted
     from runbook_nb.share.hydrate import read_answers
 
     read = read_answers(file)
-    problems = [str(one) for one in read if isinstance(one, LoadError)]
+    problems = [it for one in read if isinstance(one, LoadError) for it in findings_of(one)]
     return counted(len(read), "answer"), problems

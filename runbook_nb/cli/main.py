@@ -16,6 +16,7 @@ An error is one line on the standard error stream. ``--debug`` adds the tracebac
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -33,6 +34,12 @@ CONTRADICTED: Final = 1
 USAGE: Final = 2
 NO_ANSWER: Final = 3
 NOT_CARRIED: Final = 4
+
+#: An argument of Python, where a message says to give one.
+_ARGUMENT: Final = re.compile(
+    r"\b((?:give|say|pass) )(which|which_after|tools|skills|lossy)="
+    r"(?:True\b)?"
+)
 
 #: Status of a command that was interrupted from the keyboard, as shells have it.
 INTERRUPTED: Final = 130
@@ -78,8 +85,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def say_error(message: str) -> None:
-    """Write one line to the standard error stream."""
-    print(f"{PROGRAM}: {message}", file=sys.stderr)
+    """Write one line to the standard error stream, in the words of the command line."""
+    from runbook_nb._text import visible
+
+    print(f"{PROGRAM}: {visible(in_options(message))}", file=sys.stderr)
+
+
+def in_options(words: str) -> str:
+    """Write what an argument of Python is called as the option of that name.
+
+    Examples
+    --------
+    >>> in_options("say which=, from 0")
+    'say --which, from 0'
+    """
+    return _ARGUMENT.sub(lambda found: f"{found[1]}--{found[2].replace('_', '-')}", words)
 
 
 def one_line(error: BaseException) -> str:

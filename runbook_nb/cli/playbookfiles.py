@@ -7,13 +7,14 @@ anywhere else; then it is looked through for what cannot go as written. Nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, visible
 from runbook_nb._value import frozen
+from runbook_nb.cli.findings import Finding, Found
 from runbook_nb.errors import RunbookError
 
 if TYPE_CHECKING:
@@ -43,15 +44,6 @@ class Around(Immutable):
     policy: str = "safe"
 
 
-@frozen
-class Found(Immutable):
-    """What a file is said to hold, what is wrong with it, and what to look at again."""
-
-    said: str
-    problems: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
 def holds_playbook(file: Path) -> bool:
     """Say whether a file of values holds a playbook, of ours or of another format."""
     from runbook_nb.playbooks.foreign import foreign_format
@@ -77,16 +69,16 @@ def read_playbook(file: Path, around: Around) -> Found:
 
     playbook = load_playbook(file, profile=around.policy)
     lint = playbook.lint(_tools(around), _skills(around), around.policy)
-    place = _lines_of(file)
+    finding = _findings_in(file)
     said = (
         f"playbook {visible(playbook.name)} {visible(playbook.version)}, "
         f"{counted(len(playbook.steps), 'step')}, policy {lint.policy}"
     )
-    unknown = tuple(f"not checked: {what}" for what in lint.not_checked)
     return Found(
         said=said,
-        problems=tuple(f"{place(one)}{one}" for one in lint.errors),
-        warnings=(*(f"{place(one)}{one}" for one in lint.warnings), *unknown),
+        problems=tuple(map(finding, lint.errors)),
+        warnings=tuple(map(finding, lint.warnings)),
+        not_checked=lint.not_checked,
     )
 
 
@@ -107,25 +99,32 @@ def _skills(around: Around) -> dict[str, Any] | None:
     return {skill.name: skill for skill in found}
 
 
-def _lines_of(file: Path) -> Any:
-    """Give what says of a finding on which line it stands; steps in groups stand in these."""
+def _findings_in(file: Path) -> Callable[[LintFinding], Finding]:
+    """Give what puts a finding to the line it stands on; steps in groups stand in these."""
     from runbook_nb.playbooks.grouped import flatten, is_grouped
     from runbook_nb.playbooks.sources import source_of_file
 
     parsed = source_of_file(file).parsed()
     grouped = flatten(parsed.value).places if is_grouped(parsed.value) else ()
 
-    def line(one: LintFinding) -> str:
-        where = one.where
+    def finding(one: LintFinding) -> Finding:
+        where, line, column = one.where, None, None
         step = re.match(r"steps\[(\d+)\]", where)
-        if where.startswith("skills."):
-            return ""
         if step is not None and grouped:
             where = grouped[int(step[1])] + where[step.end() :]
-        number = parsed.line_of(where)
-        return "" if number is None else f"line {number}: "
+        if not where.startswith("skills."):
+            line, column = parsed.line_of(where), parsed.column_of(where)
+        return Finding(
+            code=one.code,
+            message=one.message,
+            where=where,
+            line=line,
+            column=column,
+            fix=one.fix,
+            text=str(one) if line is None else f"line {line}: {one}",
+        )
 
-    return line
+    return finding
 
 
 def read_skill_file(file: Path) -> Found:

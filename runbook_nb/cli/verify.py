@@ -18,9 +18,12 @@ from runbook_nb.errors import LoadError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from runbook_nb.artifacts import BoundArtifacts
     from runbook_nb.record.claims import Claim
     from runbook_nb.record.verification import Verification
 
+#: The session of a toolbox that was given none.
+DEFAULT_SESSION: Final = "local"
 #: Characters of what is claimed that are told of a claim that nothing speaks against.
 _CLAIMED: Final = 160
 
@@ -40,6 +43,18 @@ def verify(  # noqa: PLR0917 - options of a command
         Path | None,
         typer.Option(metavar="FILE", help="A recording of the run you have from elsewhere."),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="The store its tickets are redeemed in: a folder of FileArtifacts, or a file of "
+            "SqliteArtifacts.",
+        ),
+    ] = None,
+    session: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The session in which it was filed, with --store."),
+    ] = DEFAULT_SESSION,
     head: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,12 +80,14 @@ def verify(  # noqa: PLR0917 - options of a command
 
     given = [RuleSet.load(path) for path in rules or ()]
     heads = _heads(head or ())
+    kept = None if store is None else _store_at(store, session)
+    more: dict[str, Any] = {"rules": given, "recording": recording, "head": heads}
     told: list[dict[str, Any]] = []
     checked: list[Verification] = []
     statuses = set()
     for file in files:
         try:
-            found = verify_file(file, rules=given, recording=recording, head=heads)
+            found = verify_file(file, artifacts=kept, **more)
         except LoadError as error:
             if debug:
                 raise
@@ -92,6 +109,21 @@ def verify(  # noqa: PLR0917 - options of a command
     return next(
         (one for one in (CONTRADICTED, NO_ANSWER, NOT_CARRIED) if one in statuses), ANSWERED
     )
+
+
+def _store_at(path: Path, session: str) -> BoundArtifacts:
+    """Open the store at a path, as the session sees it; nothing is made where none is."""
+    from runbook_nb.artifacts import BoundArtifacts, FileArtifacts, SqliteArtifacts
+    from runbook_nb.tools import Session
+
+    if not path.exists():
+        raise LoadError(
+            f"there is no store at {path}",
+            where="--store",
+            fix="give the folder of FileArtifacts, or the file of SqliteArtifacts",
+        )
+    kept = FileArtifacts(path) if path.is_dir() else SqliteArtifacts(path)
+    return BoundArtifacts(kept, Session(session).scope)
 
 
 def _heads(given: Sequence[str]) -> str | dict[str, str] | None:

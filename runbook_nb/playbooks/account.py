@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, listed
 from runbook_nb.playbooks.told import Seen, Told
-from runbook_nb.record.steps import refusal_reason, verdict_of
+from runbook_nb.record.steps import StepFacts, refusal_reason, verdict_of
 
 #: Under which names an answer is read from the state of a run.
 ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
@@ -72,7 +72,7 @@ def _row(one: Seen) -> dict[str, Any]:
 
 
 def _report(told: Told) -> dict[str, Any]:
-    report: dict[str, Any] = {
+    return {
         "playbook": f"{told.name} {told.version}".strip(),
         "policy": told.policy,
         "outcome": told.verdict,
@@ -80,7 +80,6 @@ def _report(told: Told) -> dict[str, Any]:
         "calls": told.calls,
         "calls_refused": told.refused,
     }
-    return report
 
 
 def _checked(told: Told) -> Iterator[tuple[str, str | None]]:
@@ -154,7 +153,7 @@ def _evidence(one: Seen) -> Iterator[tuple[str, str | None]]:
             )
 
 
-def _calls_lost(facts: Any, where: str) -> Iterator[tuple[str, str | None]]:
+def _calls_lost(facts: StepFacts, where: str) -> Iterator[tuple[str, str | None]]:
     """Say of what calls nothing was learnt: refused ones, failed ones, those left open."""
     refused: dict[str, list[str]] = {}
     times: dict[str, int] = {}

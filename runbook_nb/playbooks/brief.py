@@ -10,6 +10,7 @@ from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.closing import stuck_reason, waits_for_person
 from runbook_nb.playbooks.judging import current_of, missing_tools
 from runbook_nb.playbooks.keeper import Keeper
+from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.terms import StepTerms
 
 #: What can be told of.
@@ -60,8 +61,7 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
 
 
 def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
-    record = keeper.state.plan.step_executions.get(one.id)
-    status = "pending" if record is None else record.status.value.replace("_", " ")
+    status = status_words(keeper.state.plan.step_executions.get(one.id))
     optional = "" if one.step.required else ", optional"
     marks = f" ({status}{optional}{', now' if now else ''})"
     return f"{one.index + 1}. {visible(one.id)}: {visible(one.step.description)}{marks}"

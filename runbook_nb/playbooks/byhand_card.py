@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from runbook_nb._text import counted
-from runbook_nb._view import Badge, Card, Cell, Data, Prose, Role, Section
+from runbook_nb._view import Badge, Card, Data, Prose, Role, Section
 from runbook_nb.record.redact import Redactor, as_redact
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _WORDS: Final[Mapping[str, tuple[str, Role]]] = {
 }
 #: What `brief` begins the line of the current step with.
 _NOW: Final = "Now: "
+#: What it begins a hint with.
+_HINT: Final = "Hint: "
 
 
 def work_card(work: StepByHand) -> Card:
@@ -42,16 +44,16 @@ def work_card(work: StepByHand) -> Card:
             (Data(value=work.enforcer.plan.playbook.id, tone="code"),),
             ("by", Data(value=served.text(work.by))),
         ),
-        headline=_came_of(work),
-        heading=(Badge(word=word, role=role), Data(value=name, tone="code"), _came_of(work)),
+        headline=f"step {came}" if (came := _came_of(work)) else "",
+        heading=(Badge(word=word, role=role), Data(value=name, tone="code"), came),
         sections=tuple(one for one in sections if one.parts),
     )
 
 
 def _came_of(work: StepByHand) -> str:
-    """Say what the work did to its step."""
+    """Say what the work did to its step, after its name."""
     if work.word == "done":
-        return "step closed" if work.is_closed else "step stays open"
+        return "is closed" if work.is_closed else "stays open"
     return ""
 
 
@@ -74,11 +76,16 @@ def _told(work: StepByHand, served: Redactor) -> Iterator[Prose]:
 
 
 def _asked(work: StepByHand, served: Redactor) -> Iterator[Prose]:
-    """Say what the plan asks for now, each in a line."""
-    for line in work.enforcer.brief("hand").splitlines():
-        now, step = line.startswith(_NOW), served.text(line.removeprefix(_NOW))
-        text: Cell = ("Now:", Data(value=step)) if now else Data(value=step)
-        yield Prose(text=text, tone="plain" if now else "dim")
+    """Say what the plan asks for now: the step, what it takes, and each hint."""
+    first, *lines = (served.text(one) for one in work.enforcer.brief("hand").splitlines())
+    hints = [one for one in lines if one.startswith(_HINT)]
+    takes = tuple(Data(value=_sentence(one)) for one in lines if one not in hints)
+    now = first.startswith(_NOW)
+    yield Prose(text=("Now:", Data(value=first.removeprefix(_NOW))) if now else Data(value=first))
+    if takes:
+        yield Prose(text=takes, tone="dim")
+    for hint in hints:
+        yield Prose(text=Data(value=hint), tone="dim")
 
 
 def _sentence(text: str) -> str:

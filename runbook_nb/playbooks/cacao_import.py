@@ -24,10 +24,13 @@ from runbook_nb.playbooks.cacao_commands import ToolFor, ToolNames, hint_of
 from runbook_nb.playbooks.cacao_export import action_of, actions_of, frame_of, milliseconds
 from runbook_nb.playbooks.cacao_layout import Branch, Layout
 from runbook_nb.playbooks.cacao_losses import CacaoLosses, Lost
+from runbook_nb.playbooks.keys import is_extension
 from runbook_nb.playbooks.problems import FileProblem, place_of, refused, told
 from runbook_nb.playbooks.sources import source_of
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from runbook_nb.playbooks.model import Playbook, PlaybookStep
 
 _UNREADABLE: Final = "the CACAO document cannot be read"
@@ -191,14 +194,9 @@ class _Reading:
     ) -> tuple[PlaybookStep, dict[str, Any]]:
         from runbook_nb.playbooks.model import PlaybookStep
 
-        known = PlaybookStep.model_fields
-        extra = more if isinstance(more, Mapping) else {}
-        unknown = {name: value for name, value in fields.items() if name not in known}
-        unknown.update({name: it for name, it in extra.items() if not name.startswith("x-")})
-        given = {name: value for name, value in {**fields, **extra}.items() if name not in unknown}
-        return self._validated(
-            PlaybookStep, given, at(at("workflow", key), "step_extensions")
-        ), unknown
+        given, unknown = _sorted_out(fields, more, PlaybookStep)
+        place = at(at("workflow", key), "step_extensions")
+        return self._validated(PlaybookStep, given, place), unknown
 
     def _how(self, key: str, step: Mapping[str, Any]) -> dict[str, Any]:
         """Say who closes a step that says nothing of tools, and what they are to do."""
@@ -221,16 +219,13 @@ class _Reading:
         document, said = self._document, self._told
         beyond = ("more", "playbook_id", "created_by_placeholder")
         fields = {name: value for name, value in said.items() if name not in beyond}
-        extra = said.get("more")
-        extra = dict(extra) if isinstance(extra, Mapping) else {}
-        unknown = {n: it for n, it in fields.items() if n not in Playbook.model_fields}
-        unknown.update({n: it for n, it in extra.items() if not n.startswith("x-")})
+        given, unknown = _sorted_out(fields, said.get("more"), Playbook)
         if not self._is_ours:
             unordered = self._layout.is_unordered
-            fields = {"version": document["modified"], "strict_sequence": not unordered}
+            given = {name: value for name, value in given.items() if is_extension(name)}
+            given |= {"version": document["modified"], "strict_sequence": not unordered}
             if unordered:  # which says just what the document does
                 self._lost.forget("changed", "parallel")
-        given = {name: it for name, it in {**fields, **extra}.items() if name not in unknown}
         given["id"] = said.get("playbook_id", document["id"])
         given["name"] = document["name"]
         given["description"] = document.get("description", "")
@@ -298,6 +293,17 @@ def _ours(extensions: Any) -> dict[str, Any]:
     """Give what our extension says; of a later version it is not understood."""
     held = extensions.get(EXTENSION) if isinstance(extensions, Mapping) else None
     return dict(held) if isinstance(held, Mapping) else {}
+
+
+def _sorted_out(
+    fields: Mapping[str, Any], more: Any, model: type[BaseModel]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part what our extension says into what a playbook or step has a place for, and the rest."""
+    extra = more if isinstance(more, Mapping) else {}
+    unknown = {name: value for name, value in fields.items() if name not in model.model_fields}
+    unknown.update({name: value for name, value in extra.items() if not is_extension(name)})
+    given = {name: value for name, value in {**fields, **extra}.items() if name not in unknown}
+    return given, unknown
 
 
 def _description(step: Mapping[str, Any], *, foreign: bool) -> str:

@@ -12,50 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from runbook_nb._text import did_you_mean, listed
 from runbook_nb.playbooks import grouped
 from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.foreign import GRAPH_KEYS
+from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS, is_extension
 from runbook_nb.playbooks.limits import limit_faults
 from runbook_nb.playbooks.problems import Findings, place_of, told
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
-    from runbook_nb.playbooks.model import Playbook
+    from runbook_nb.playbooks.model import Playbook, PlaybookStep
 
-#: The keys of a playbook's head, of a step and of a probe, in the order they are written.
-HEAD_KEYS: Final = (
-    "id",
-    "name",
-    "description",
-    "version",
-    "strict_sequence",
-    "allow_extra_tools",
-    "max_iterations",
-    "tags",
-    "metadata",
-    "steps",
-)
-STEP_KEYS: Final = (
-    "id",
-    "description",
-    "expected_tools",
-    "hints",
-    "required",
-    "validation",
-    "uses",
-    "required_probes",
-    "min_tool_calls",
-    "max_tool_calls",
-    "timeout_seconds",
-    "metadata",
-)
-#: What a step may say in this package alone; other readers pass over it.
-OWN_STEP_KEYS: Final = ("kind", "requires", "checks")
-PROBE_KEYS: Final = ("name", "match", "description")
+    Model = TypeVar("Model", bound=BaseModel)
 
 #: How many problems there may be for a further key to be told which was meant.
 MOST_MEANT: Final = 200
@@ -66,6 +38,9 @@ _TRUTH: Final = ("is neither true nor false", "write true or false")
 _WHOLE: Final = ("is not a whole number", "write a whole number")
 _NUMBER: Final = ("is not a number", "write a number")
 _MAPPING: Final = ("is not a mapping", "write keys with their values")
+
+#: What a step says of which it is asked whether a run can keep it.
+_LIMITS: Final = ("min_tool_calls", "max_tool_calls", "timeout_seconds", "checks")
 
 #: What a validator finds -> how it is told, and what to write instead.
 _TOLD: Final = {
@@ -213,7 +188,7 @@ def _unknown(
 ) -> None:
     keys: list[Any] = [*given]
     for key in keys:
-        if key in known or (own and isinstance(key, str) and key.startswith("x-")):
+        if key in known or (own and is_extension(key)):
             continue
         if not isinstance(key, str):
             found.add("unknown_key", where, f"has the key {told(key)}, which is not text")
@@ -257,12 +232,11 @@ def value_findings(
                 found.add(
                     "blank_match", where, "is blank, which any call matches", "say what to find"
                 )
-    if playbook is None:
-        return
-    budget = playbook.max_iterations
+    head, alone = (_alone(document), _mappings(steps)) if playbook is None else (playbook, ())
+    budget = head.max_iterations
     if budget is not None and budget < 1:
         found.add("bad_limit", "max_iterations", f"is {budget}", "give at least 1, or leave it out")
-    for n, read in enumerate(playbook.steps):
+    for n, read in [*enumerate(head.steps), *((n, _step_alone(step)) for n, step in alone)]:
         place = places[n] if places else f"steps[{n}]"
         for fault in islice(limit_faults(read.min_tool_calls, read.max_tool_calls), 1):
             code = "bad_limit" if fault.code == "cap_below_one" else fault.code
@@ -272,6 +246,34 @@ def value_findings(
             said, fix = f"is {time}", "give seconds above 0, or leave it out"
             found.add("bad_limit", f"{place}.timeout_seconds", said, fix)
         _check_findings(read.checks, place, found)
+
+
+def _alone(document: Mapping[str, Any]) -> Playbook:
+    """Read of a head that cannot be read whole what can be read by itself."""
+    from runbook_nb.playbooks.model import Playbook
+
+    return _readable(Playbook, {"id": "", "name": ""}, document, ("max_iterations",))
+
+
+def _step_alone(step: Mapping[str, Any]) -> PlaybookStep:
+    from runbook_nb.playbooks.model import PlaybookStep
+
+    return _readable(PlaybookStep, {"id": "", "description": ""}, step, _LIMITS)
+
+
+def _readable(
+    model: type[Model], least: Mapping[str, Any], given: Mapping[str, Any], keys: Iterable[str]
+) -> Model:
+    from pydantic import ValidationError
+
+    made = dict(least)
+    for key in keys:
+        try:
+            model.model_validate({**made, key: given[key]})
+        except (KeyError, ValidationError):
+            continue  # it is not there, or is told as what it is when fields are checked
+        made[key] = given[key]
+    return model.model_validate(made)
 
 
 def _check_findings(checks: list[dict[str, Any]], place: str, found: Findings) -> None:

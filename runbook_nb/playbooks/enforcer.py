@@ -242,6 +242,11 @@ class PlaybookEnforcer(HeldSteps, Followed):
         admission : Admission or str
             What `admit_batch` gave, or the id of the call. One that is not provisional is given
             back as it is.
+
+        Raises
+        ------
+        PlaybookError
+            ``unknown_call``: no such call waits for it.
         """
         if isinstance(admission, Admission) and not admission.provisional:
             return admission

@@ -49,6 +49,20 @@ class PlaybookJournal(Renderable, ABC):
     head : str or None
         The digest of its last line; None where it holds none. Whoever notes it elsewhere can tell
         later whether the end was cut off.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import runbook_nb.playbooks as pb
+    >>> step = {"id": "look", "description": "Look.", "expected_tools": ["scan"]}
+    >>> book = {"id": "ir", "name": "Response", "steps": [step]}
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with pb.JsonlJournal(f"{folder.name}/ir.jsonl") as journal:
+    ...     enforcer = pb.PlaybookEnforcer.from_playbook(book, journal=journal)
+    ...     allowed = enforcer.admit("scan").allowed
+    >>> [event.kind for event in journal.events()]
+    ['begun', 'admitted']
+    >>> folder.cleanup()
     """
 
     def __init__(self, name: str) -> None:

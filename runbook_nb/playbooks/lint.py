@@ -233,7 +233,9 @@ def lint_playbook(
     """Look through a playbook for what cannot go as written; see `Playbook.lint`."""
     from runbook_nb.playbooks.faults import faults_of
     from runbook_nb.playbooks.ground import Ground
+    from runbook_nb.playbooks.judging import quoted
     from runbook_nb.playbooks.policy import EnforcementPolicy
+    from runbook_nb.playbooks.stepfaults import requirements_untold
 
     held = EnforcementPolicy.of(policy)
     ground = Ground(playbook=playbook, policy=held, tools=tool_names(tools), skills=skills)
@@ -241,12 +243,17 @@ def lint_playbook(
         "tools": tools is None and any(step.expected_tools for step in playbook.steps),
         "skills": skills is None and any(step.uses for step in playbook.steps),
     }
+    required = requirements_untold(ground) if tools is None else ()
+    unknown = [
+        f"whether {quoted(name)}, which {where} asks for, is a tool (give tools=)"
+        for name, where in required
+    ]
     return PlaybookLint(
         name=playbook.name or playbook.id,
         policy=held.label,
         findings=tuple(faults_of(ground)),
         steps=len(playbook.steps),
-        not_checked=tuple(_UNTOLD[what] for what, missing in untold.items() if missing),
+        not_checked=(*(_UNTOLD[what] for what, missing in untold.items() if missing), *unknown),
     )
 
 

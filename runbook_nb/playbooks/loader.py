@@ -22,6 +22,7 @@ from runbook_nb.playbooks.checking import (
     value_findings,
 )
 from runbook_nb.playbooks.foreign import foreign_format
+from runbook_nb.playbooks.policy import PROFILES
 from runbook_nb.playbooks.problems import Findings, refused, told
 from runbook_nb.playbooks.sources import Source, source_of, source_of_file, source_of_text
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_PROFILES = ("safe", "compat")
 
 
 class _Either(Generic[P, R]):
@@ -151,10 +150,10 @@ def load_playbook(
 
 
 def _is_strict(profile: Any, strict: bool | None) -> bool:
-    if profile is not None and profile not in _PROFILES:
+    if profile is not None and profile not in PROFILES:
         raise DefinitionError(
             f"there is no profile {told(profile)} of reading playbooks",
-            fix=did_you_mean(str(profile), _PROFILES) or "use 'safe' or 'compat'",
+            fix=did_you_mean(str(profile), PROFILES) or "use 'safe' or 'compat'",
         )
     if profile is None:
         return strict is not False

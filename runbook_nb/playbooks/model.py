@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from runbook_nb._display import Renderable, through
+from runbook_nb.playbooks.keys import is_extension
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
@@ -85,11 +86,7 @@ class _Extensible(BaseModel):
         if not isinstance(given, Mapping):
             return given
         known = cls.model_fields
-        return {
-            key: value
-            for key, value in given.items()
-            if key in known or (isinstance(key, str) and key.startswith("x-"))
-        }
+        return {key: value for key, value in given.items() if key in known or is_extension(key)}
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -363,11 +360,13 @@ class StepExecution(BaseModel):
 
     def unmatched_probes(self, probes: Iterable[RequiredProbe]) -> list[str]:
         """Give the names of the probes that are not matched, as declared, each once."""
-        return [name for name in _names(probes) if name not in self.matched_probes]
+        names = dict.fromkeys(probe.name for probe in probes)
+        return [name for name in names if name not in self.matched_probes]
 
 
-def _names(probes: Iterable[RequiredProbe]) -> list[str]:
-    return list(dict.fromkeys(probe.name for probe in probes))
+def status_words(record: StepExecution | None) -> str:
+    """Say where a step stands by its record, as texts and views say it."""
+    return (StepStatus.PENDING if record is None else record.status).value.replace("_", " ")
 
 
 class PlaybookPlan(Renderable, BaseModel):

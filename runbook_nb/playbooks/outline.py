@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, freeze
@@ -41,7 +40,6 @@ def structure_of(
     >>> [(node.key, node.detail["place"]) for node in drawn.nodes], len(drawn.edges)
     ([('look', 1), ('act', 2)], 1)
     """
-    known = None if skills is None else {key: _as_object(one) for key, one in skills.items()}
     inherit = policy is not None and policy.inherit_effort
     keys = step_keys(playbook)
     nodes = tuple(
@@ -51,7 +49,7 @@ def structure_of(
             name=step.id or f"step {place}",
             kind="step",
             description=step.description or None,
-            detail=FrozenDict(_detail(step, place, known, inherit=inherit)),
+            detail=FrozenDict(_detail(step, place, skills, inherit=inherit)),
         )
         for place, (key, step) in enumerate(zip(keys, playbook.steps, strict=True), 1)
     )
@@ -116,14 +114,3 @@ def _detail(
     for name, value in told.items():
         if value or (value == 0 and name in ("least", "most")):
             yield name, value
-
-
-def _as_object(skill: Any) -> Any:
-    """Ask a skill by attribute, also one that was written down."""
-    if not isinstance(skill, Mapping):
-        return skill
-    probes = [
-        SimpleNamespace(**probe) if isinstance(probe, Mapping) else probe
-        for probe in skill.get("required_probes") or ()
-    ]
-    return SimpleNamespace(**{**skill, "required_probes": probes})

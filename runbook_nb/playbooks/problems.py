@@ -44,7 +44,7 @@ class FileProblem(Problem):
             parts.append(f"column {self.column}")
         place = ", ".join([*parts, *([self.where] if self.where else [])])
         text = f"{place}: {self.message}" if place else self.message
-        return f"{text}; {self.fix}" if self.fix else text
+        return visible(f"{text}; {self.fix}" if self.fix else text)
 
 
 class Findings:

@@ -41,6 +41,14 @@ class Turn:
         The input of the run.
     tools : object or None
         The door to other tools, where the procedure was made with one.
+
+    Examples
+    --------
+    >>> step = {"id": "look", "description": "Look.", "expected_tools": ["scan"]}
+    >>> from runbook_nb.playbooks import PlaybookEnforcer
+    >>> enforcer = PlaybookEnforcer.from_playbook({"id": "ir", "name": "IR", "steps": [step]})
+    >>> Turn(enforcer=enforcer, args={"host": "web-1"}).enforcer.admit("scan").allowed
+    True
     """
 
     enforcer: PlaybookEnforcer
@@ -111,6 +119,16 @@ class PlaybookProcedure:
         How an answer's rows are read, unless a runbook says so itself.
     result_kind : str
         The kind of answer it gives, likewise.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> step = {"id": "look", "description": "Look.", "expected_tools": ["scan"]}
+    >>> book = Playbook(id="ir", name="Response", steps=[step])
+    >>> def drive(turn):
+    ...     turn.enforcer.settle(turn.enforcer.admit("scan", turn.args))
+    >>> asyncio.run(PlaybookProcedure(book, drive).run({"host": "web-1"})).verdict
+    'pass'
     """
 
     verdicts: Mapping[str, Any] = FrozenDict(decider=STEP_DECIDER)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb.playbooks import grouped
-from runbook_nb.playbooks.checking import HEAD_KEYS, STEP_KEYS, field_findings, structure_findings
+from runbook_nb.playbooks.checking import field_findings, structure_findings
+from runbook_nb.playbooks.keys import HEAD_KEYS, STEP_KEYS
 from runbook_nb.playbooks.problems import Findings, refused, told
 from runbook_nb.playbooks.sources import BOUNDS, kind_of, read_bytes
 
 if TYPE_CHECKING:
-    from runbook_nb.errors import PlaybookLoadError
     from runbook_nb.playbooks.model import Playbook
 
 
@@ -68,7 +68,8 @@ def _parse(text: str, kind: str, path: Path | None) -> Any:
 
     what = told(path.name) if path else f"the {kind.upper()} text"
     if len(text) > BOUNDS.characters:
-        raise _too_much(f"{what} is longer than {BOUNDS.characters} characters", "too_large", path)
+        said = f"{what} is longer than {BOUNDS.characters} characters"
+        raise refused(said, "too_large", path=path)
     try:
         value = json.loads(text) if kind == "json" else yaml.load(text, Loader=yaml.SafeLoader)
         size, depth = extent_of(value)
@@ -80,14 +81,11 @@ def _parse(text: str, kind: str, path: Path | None) -> Any:
     except RecursionError:
         size, depth = 0, BOUNDS.depth + 1
     if depth > BOUNDS.depth:
-        raise _too_much(f"{what} is nested deeper than {BOUNDS.depth} levels", "too_deep", path)
+        said = f"{what} is nested deeper than {BOUNDS.depth} levels"
+        raise refused(said, "too_deep", path=path)
     if size > BOUNDS.characters:
-        raise _too_much(f"{what} repeats too much by aliases", "too_large", path)
+        raise refused(f"{what} repeats too much by aliases", "too_large", path=path)
     return value
-
-
-def _too_much(message: str, code: str, path: Path | None) -> PlaybookLoadError:
-    return refused(message, code, path=path)
 
 
 def extent_of(value: Any) -> tuple[int, int]:

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from runbook_nb._display import Renderable
 from runbook_nb._value import frozen
+from runbook_nb.playbooks.begun import skills_from
 from runbook_nb.playbooks.closing import stuck_reason, unmatched_probes, unmet_checks
+from runbook_nb.playbooks.eventkinds import Event
+from runbook_nb.playbooks.events import replay
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import StepExecution, StepStatus
-from runbook_nb.playbooks.terms import StepTerms
+from runbook_nb.playbooks.terms import StepTerms, Terms
+from runbook_nb.playbooks.values import Kept
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
@@ -112,6 +116,13 @@ def report_of(keeper: Keeper) -> PlaybookReport:
         playbook=terms.playbook.name,
         key=state.key,
     )
+
+
+def report_on(events: Iterable[Event]) -> PlaybookReport:
+    """Say what a run has come to, judged from its events alone."""
+    state = replay(events)
+    terms = Terms(state.playbook, skills_from(state.skills), state.policy)
+    return report_of(Keeper(terms, state, Kept(None)))
 
 
 def unresolved_steps(keeper: Keeper) -> list[StepTerms]:

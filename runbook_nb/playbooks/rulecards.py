@@ -6,7 +6,7 @@ Views only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import counted
@@ -20,10 +20,10 @@ from runbook_nb._view import (
     Facts,
     Prose,
     Role,
-    Run,
     Section,
     Table,
 )
+from runbook_nb.record.steps import named_runs
 
 if TYPE_CHECKING:
     from runbook_nb.playbooks.model import EnforcementViolation
@@ -71,21 +71,23 @@ VERDICTS: Final = {
     "pass_with_deviations": "Completed, with deviations",
     "incomplete": "Incomplete",
 }
-_STATUSES: Final[Mapping[str, Role]] = {
+#: The badge of each status of a step, in the order they are counted out.
+STATUS_ROLES: Final[Mapping[str, Role]] = {
     "completed": "completed",
+    "stuck": "stuck",
     "failed": "failed",
     "skipped": "skipped",
-    "in_progress": "active",
+    "in progress": "active",
     "pending": "pending",
 }
 
 
 def report_card(report: PlaybookReport) -> Card:
     """Show what a run came to: the verdict, what is left, what went against the playbook."""
-    counts = Counter(status for _, status in report.steps)
+    counts = Counter(status.replace("_", " ") for _, status in report.steps)
     chips = [
-        Badge(word=status.replace("_", " "), role=role, count=counts[status])
-        for status, role in _STATUSES.items()
+        Badge(word=status, role=role, count=counts[status])
+        for status, role in STATUS_ROLES.items()
         if counts[status]
     ]
     went = Counter(report.deviations)
@@ -94,7 +96,7 @@ def report_card(report: PlaybookReport) -> Card:
         *(Fact(term=("step", Data(value=one)), detail="not done") for one in report.unresolved),
         *([Fact(term="stuck", detail=Data(value=report.stuck))] if report.stuck else []),
         *(
-            Fact(term=("evidence of", Data(value=step)), detail=("not met:", *_names(names)))
+            Fact(term=("evidence of", Data(value=step)), detail=("not met:", *named_runs(names)))
             for step, names in report.unmatched.items()
         ),
         *(
@@ -136,13 +138,6 @@ def report_card(report: PlaybookReport) -> Card:
         closing=told,
         foot="",
     )
-
-
-def _names(names: Iterable[str]) -> Iterator[Run]:
-    for place, name in enumerate(names):
-        if place:
-            yield ","
-        yield Data(value=name)
 
 
 def _worded(value: Any) -> Cell:

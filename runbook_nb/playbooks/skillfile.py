@@ -15,6 +15,7 @@ from typing import Any, Final
 from runbook_nb._parsed import Bounds, Malformed, Parsed, read
 from runbook_nb._text import clip, counted, did_you_mean, listed, visible
 from runbook_nb.errors import DefinitionError, LoadError, Problem
+from runbook_nb.playbooks.keys import PROBE_KEYS, is_extension
 from runbook_nb.playbooks.patterns import parse_pattern
 from runbook_nb.playbooks.policy import PROFILES
 from runbook_nb.playbooks.published import extent_of
@@ -227,8 +228,8 @@ class _Reader:
         if made is None:
             self._add(where, "has no name, or nothing to match", "write {name: ..., match: ...}")
         elif self.strict:
-            for key in set(given) - {"name", "match", "description"}:
-                near = did_you_mean(str(key), ("name", "match", "description"))
+            for key in set(given) - {*PROBE_KEYS}:
+                near = did_you_mean(str(key), PROBE_KEYS)
                 self._add(f"{where}.{key}", "is not a key of a probe", near)
         return made
 
@@ -248,7 +249,7 @@ class _Reader:
 
     def _check(self, made: Skill, given: Mapping[str, Any], path: Path | None) -> None:
         for key in given:
-            if key not in _KEYS and not key.startswith("x-"):
+            if key not in _KEYS and not is_extension(key):
                 near = did_you_mean(key, _KEYS)
                 self._add(key, "is not a key here", near or "put it under metadata, or 'x-' before")
         if made.name and not validate_skill_name(made.name):

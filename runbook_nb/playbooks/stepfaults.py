@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from runbook_nb._text import did_you_mean
+from runbook_nb._text import did_you_mean, nearest
 from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.ground import (
     NOT_ACTED_ON,
@@ -189,6 +190,32 @@ def _requires(ground: Ground, at: Place) -> Findings:
             message = f"{quoted(wanted)} is neither an earlier step nor a tool"
             fix = near or "name an earlier step, or a tool"
             yield at.found("unknown_requirement", "error", where, message, fix)
+        elif ground.tools is None and (step := misspelt_step(ground, at.n, wanted)) is not None:
+            message = f"{quoted(wanted)} is neither an earlier step nor a tool the playbook expects"
+            fix = f"did you mean {quoted(step)}?"
+            yield at.found("unknown_requirement", "error", where, message, fix)
+
+
+def misspelt_step(ground: Ground, n: int, wanted: str) -> str | None:
+    """Name the earlier step that a requirement means, where it is nearly that and nothing else."""
+    if wanted in _named(ground):
+        return None
+    return nearest(wanted, [step.id for step in ground.playbook.steps[:n]], alike=0.8)
+
+
+def requirements_untold(ground: Ground) -> Iterator[tuple[str, str]]:
+    """Yield each requirement that may be a tool or a mistake, with its place."""
+    known = _named(ground)
+    for n, step in enumerate(ground.playbook.steps):
+        for place, wanted in enumerate(step.requires):
+            if wanted not in known and misspelt_step(ground, n, wanted) is None:
+                yield wanted, f"steps[{n}].requires[{place}]"
+
+
+def _named(ground: Ground) -> frozenset[str]:
+    """Give what the playbook itself knows by name: its steps, and the tools they expect."""
+    steps = ground.playbook.steps
+    return frozenset(name for one in steps for name in (one.id, *one.expected_tools))
 
 
 def _optional(ground: Ground, at: Place) -> Findings:

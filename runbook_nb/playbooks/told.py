@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb._value import frozen
-from runbook_nb.playbooks.model import Playbook, PlaybookPlan
+from runbook_nb.playbooks.model import Playbook, PlaybookPlan, status_words
 from runbook_nb.playbooks.outline import step_keys, structure_of
 from runbook_nb.record.overlay import Overlay
 from runbook_nb.record.phrases import Teller
@@ -44,10 +44,9 @@ class Seen:
     @property
     def probes(self) -> tuple[int, int]:
         """How many of its probes and checks were met, and how many there are."""
-        detail, facts = self.node.detail, self.facts
-        wanted = [(one, facts.matched) for one in detail.get("probes", ())]
-        wanted += [(one, facts.checks) for one in detail.get("checks", ())]
-        return sum(name in met for name, met in wanted), len(wanted)
+        detail = self.node.detail
+        wanted = len(detail.get("probes", ())) + len(detail.get("checks", ()))
+        return wanted - len(self.unmatched), wanted
 
     @property
     def reached(self) -> bool:
@@ -173,7 +172,7 @@ class Told:
             record = plan.step_executions.get(step.id)
             if record is None:
                 continue
-            status = record.status.value.replace("_", " ")
+            status = status_words(record)
             overlay.steps[key] = StepFacts(
                 status=status,
                 tools=Counter((tool, "unknown") for tool in record.tool_calls),

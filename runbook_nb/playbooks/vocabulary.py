@@ -14,6 +14,7 @@ from runbook_nb._frozen import FrozenDict
 from runbook_nb._text import at, did_you_mean, listed
 from runbook_nb.errors import PlaybookDefinitionError, Problem
 from runbook_nb.playbooks.checks import CALL_FIELDS, SOURCES, Check, StepChecks, Validation
+from runbook_nb.playbooks.keys import is_extension
 from runbook_nb.playbooks.paths import read_path
 from runbook_nb.rules.checks import Report, check_keys, check_text, check_threshold
 from runbook_nb.rules.kinds import kind_words
@@ -260,8 +261,4 @@ class _Reader:
 
 
 def _without_extensions(given: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {
-        key: value
-        for key, value in given.items()
-        if not (isinstance(key, str) and key.startswith("x-"))
-    }
+    return {key: value for key, value in given.items() if not is_extension(key)}

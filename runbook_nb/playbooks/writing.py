@@ -17,7 +17,7 @@ from runbook_nb._files import write_whole
 from runbook_nb._json import encode
 from runbook_nb._parsed import write_yaml
 from runbook_nb.errors import JsonError, PlaybookDefinitionError
-from runbook_nb.playbooks.checking import HEAD_KEYS, OWN_STEP_KEYS, STEP_KEYS
+from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS
 from runbook_nb.playbooks.problems import told
 from runbook_nb.playbooks.sources import BOUNDS, kind_of
 
@@ -91,7 +91,7 @@ def _said(model: Any, keys: tuple[str, ...], always: tuple[str, ...]) -> dict[st
 
 
 def _probes(probes: Any) -> list[dict[str, Any]]:
-    return [_said(probe, ("name", "match", "description"), ("name", "match")) for probe in probes]
+    return [_said(probe, PROBE_KEYS, ("name", "match")) for probe in probes]
 
 
 def write_json(playbook: Playbook) -> str:

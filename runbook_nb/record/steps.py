@@ -46,9 +46,6 @@ _REFUSALS: Final = {
     "plan_budget": "over the budget of the playbook",
 }
 
-#: Who closed a step, as a badge beside it; its own calls need no word.
-CLOSED_BY: Final = {"cap": "closed by cap", "host": "closed by the host", "person": "by hand"}
-
 
 @dataclass(slots=True)
 class StepFacts:
@@ -266,9 +263,9 @@ def deviation_words(noted: Mapping[str, Any]) -> Cell:
     kind, names = str(noted.get("kind")), [str(name) for name in noted.get("names") or ()]
     if kind == "evidence_incomplete" and names:
         probes = "probe" if len(names) == 1 else "probes"
-        return (f"evidence incomplete: {probes}", *_named(names), "matched no call")
+        return (f"evidence incomplete: {probes}", *named_runs(names), "matched no call")
     if kind == "tools_missing" and names:
-        return ("closed without", *_named(names))
+        return ("closed without", *named_runs(names))
     if kind == "insufficient_effort" and noted.get("limit") is not None:
         return f"fewer calls than the {noted['limit']} required"
     if kind == "step_timeout" and noted.get("limit") is not None:
@@ -281,7 +278,8 @@ def deviation_words(noted: Mapping[str, Any]) -> Cell:
     return (f"{words}:", Data(value=why)) if why else words
 
 
-def _named(names: Iterable[str]) -> Iterator[Run]:
+def named_runs(names: Iterable[str]) -> Iterator[Run]:
+    """Yield names of data one after the other, with commas between."""
     for place, name in enumerate(names):
         if place:
             yield ","

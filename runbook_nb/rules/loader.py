@@ -8,19 +8,36 @@ keys, aliases, anchors, tags, several documents, and what is too large or too de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from runbook_nb._parsed import FORMATS, Bounds, Malformed, Parsed, read
 from runbook_nb._text import clip, did_you_mean, visible
-from runbook_nb.errors import LoadError, RuleError
+from runbook_nb._value import frozen
+from runbook_nb.errors import LoadError, Problem, RuleError
 
 if TYPE_CHECKING:
     from runbook_nb.rules.ruleset import RuleSet
 
 #: What is read at most. A rule set repeats nothing: anchors are refused.
 BOUNDS: Final = Bounds(characters=1_000_000, depth=32, repeats=0, what="rule set")
+
+
+@frozen
+class PlacedProblem(Problem):
+    """One thing that is wrong with the text of a rule set; ``where`` says its file and its line.
+
+    Attributes
+    ----------
+    place : str or None
+        The place in the rule set: ``rules[1].then``.
+    line, column : int or None
+        Where that stands in the text, counted from 1.
+    """
+
+    place: str | None = None
+    line: int | None = None
+    column: int | None = None
 
 
 def load_file(path: str | Path) -> RuleSet:
@@ -67,7 +84,16 @@ def load_text(
         for problem in error.problems:
             line = parsed.line_of(problem.where)
             where = problem.where if line is None else f"line {line}, {problem.where}"
-            problems.append(replace(problem, where=f"{of}{where}"))
+            problems.append(
+                PlacedProblem(
+                    message=problem.message,
+                    where=f"{of}{where}",
+                    fix=problem.fix,
+                    place=problem.where,
+                    line=line,
+                    column=parsed.column_of(problem.where),
+                )
+            )
         raise RuleError(
             error.message, code=error.code, where=name, fix=error.fix, problems=problems
         ) from None
@@ -110,6 +136,7 @@ def parse(text: str, kind: str, name: str | None = None) -> Parsed:
             raise LoadError(said, where=name) from None
         what = f"{name} cannot be read" if name else f"the {kind.upper()} text cannot be read"
         place = f"line {bad.line}" if bad.line else None
-        raise LoadError(
-            f"{what}: {f'{place}: ' if place else ''}{bad.message}", where=place, fix=bad.fix
-        ) from None
+        problem = PlacedProblem(
+            message=bad.message, where=place, fix=bad.fix, line=bad.line, column=bad.column
+        )
+        raise LoadError(what, where=place, problems=[problem]) from None

@@ -162,8 +162,12 @@ def _given(claims: Claims, given: RuleSet, sources: Iterable[RuleSource]) -> Non
         basis = "the digest of the rules given"
         claims.settle(id_, told, False, basis, told=(alike[0], given.digest))
         return
-    judged = listed(visible(f"{s.name} {s.version}") for s in sources) or "none that is carried"
-    claims.unchecked(id_, told, f"the rules that judged are {judged}")
+    judged = [f"{source.name} {source.version}".strip() for source in sources]
+    if judged:  # whoever gives rules asks whether it was these that judged
+        basis, said = "the rules that judged", listed(map(visible, judged))
+        claims.settle(id_, told, False, basis, told=(said, given.title))
+        return
+    claims.unchecked(id_, told, "the rules that judged are none that is carried")
 
 
 # --- meanings -----------------------------------------------------------------------------------

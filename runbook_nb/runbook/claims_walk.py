@@ -26,6 +26,7 @@ from runbook_nb.runbook.grounds import Ground, Redeemed, is_partial
 from runbook_nb.runbook.tickets import NO_STORE, RECORDING_NOTE, WALK_NOTE, WHOLE_NOTE, walk_note
 
 BASE: Final[Place] = ("result", "walk")
+STORED: Final = "the digest it was filed under"
 ITSELF: Final = "the other counters of the walk"
 
 
@@ -294,7 +295,8 @@ def _recording(ground: Ground, claims: Claims) -> None:
 def _is_damaged(found: Redeemed, id_: str, told: str, claims: Claims, *places: Place) -> bool:
     """Say whether what was filed was changed where it is carried, and claim it then."""
     if found.damage:
-        claims.settle(id_, told, False, "the digest beside it", *places, said=found.damage)
+        beside = "the digest beside it" if not found.gap.startswith("the store") else STORED
+        claims.settle(id_, told, False, beside, *places, said=found.damage)
     return bool(found.damage)
 
 

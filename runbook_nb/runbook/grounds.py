@@ -44,7 +44,7 @@ class Redeemed(NamedTuple):
     gap : str
         Why there is nothing; empty where there is.
     damage : str
-        What is wrong with what a file carries of it; empty where nothing is.
+        What is wrong with what a file carries of it, or a store; empty where nothing is.
     """
 
     record: Record | None
@@ -342,7 +342,9 @@ class Ground:
         try:
             record = self.artifacts.get_sync(ref)
         except RunbookError as error:
-            return Redeemed(None, f"the store did not give it: {error.message}")
+            gap = f"the store did not give it: {error.message}"
+            changed = f"the {TICKETS[key]} in the store is not what was filed: {error.message}"
+            return Redeemed(None, gap, changed if error.code == "integrity" else "")
         if record is None:
             if self._is_beside_another(key):
                 damage = f"the {TICKETS[key]} filed beside it stands under another ticket"

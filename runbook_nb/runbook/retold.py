@@ -21,6 +21,7 @@ from runbook_nb.runbook.fans import FanOutGroup, place_of
 
 if TYPE_CHECKING:
     from runbook_nb._view import Flow
+    from runbook_nb.runbook.dossier import SubjectFacts
     from runbook_nb.runbook.grounds import Ground
 
 #: The stages of which a dossier tells how often they ran.
@@ -39,6 +40,49 @@ def retold_flow(ground: Ground) -> Flow | None:
     return None if walk is None else walk_flow(walk)  # type: ignore[arg-type]
 
 
+def retold_path(ground: Ground, facts: SubjectFacts) -> Flow | None:
+    """Outline one subject's own path; None where the dossier does not tell all of it.
+
+    Parameters
+    ----------
+    ground : Ground
+        Of a copy that carries its dossier.
+    facts : SubjectFacts
+        Of the subject.
+    """
+    dossier = ground.dossier
+    if dossier is None or not isinstance(facts.decision, Decision):
+        return None
+    structure, overlay = dossier.structure, Overlay()
+    if not _is_plain(structure):
+        return None
+    if facts.stage not in {group.key for group in dossier.fan_outs}:
+        return retold_flow(ground)  # the run's own decision: its path is that of the run
+    inside = [node for node in structure.nodes if place_of(structure, node.key) == facts.stage]
+    deciders = [node for node in inside if node.kind == "decider"]
+    if facts.status != "ok" or len(deciders) != 1:
+        return None
+    _decide(overlay, deciders[0].key, [facts.decision])
+    _ran_inside(overlay, inside, 1)
+    _edges(overlay, structure, {})
+    within = f"{facts.stage}/"
+    stage = _Stage(deciders[0].id, deciders[0].key.removeprefix(within))
+    walk = _Retold(
+        structure, overlay, sum(overlay.runs.values()) + 1, [], [_Made(stage, facts.decision)]
+    )
+    walk.only = (_Fan(within), facts.index, "")
+    return walk_flow(walk)  # type: ignore[arg-type]
+
+
+class _Fan(NamedTuple):
+    """Stands for a fan-out: of it is only asked what the keys inside it begin with."""
+
+    within: str
+
+    def template(self, outer: str) -> str:
+        return f"{outer}{self.within}"
+
+
 class _Stage(NamedTuple):
     id: str
     key: str
@@ -52,7 +96,7 @@ class _Made(NamedTuple):
 class _Retold:
     """Answers what is asked of a walk that is outlined."""
 
-    only = None
+    only: tuple[_Fan, int, str] | None = None
 
     def __init__(
         self,
@@ -190,12 +234,17 @@ def _fan_out(
         if len(judged) != begun:
             return False
         _decide(overlay, deciders[0].key, judged)
+    _ran_inside(overlay, inside, begun)
+    return True
+
+
+def _ran_inside(overlay: Overlay, inside: Sequence[StructureNode], begun: int) -> None:
+    """Count what ran of the stages of a branch: each as often as it began, or was chosen."""
     for node in inside:
         if node.branch is None:
             overlay.runs[node.key] += begun
         else:
             overlay.runs[node.key] += overlay.routes[node.decider or "", node.branch]
-    return True
 
 
 def _ran(overlay: Overlay, structure: Structure, groups: dict[str, FanOutGroup]) -> None:
@@ -230,4 +279,4 @@ def _edges(overlay: Overlay, structure: Structure, groups: dict[str, FanOutGroup
             overlay.edges.update({(key, target): 1 for target in after})
 
 
-__all__ = ["retold_flow"]
+__all__ = ["retold_flow", "retold_path"]

@@ -29,6 +29,7 @@ from runbook_nb.runbook.retold import retold_flow
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 from runbook_nb.share.exported import EXPORTED_ROWS
+from runbook_nb.share.pagefacts import claim_facts, without_facts
 from runbook_nb.share.report import page_around
 from runbook_nb.share.shown import (
     OWN_PAGE,
@@ -59,8 +60,6 @@ _NOTE: Final = re.compile(
 
 #: How a heading says that not all is shown.
 _LIMITED: Final = re.compile(r"(\d[\d,]{0,8}) of [\d,]+ shown")
-#: What a page says of tickets, which a copy may not hold.
-_TICKETS: Final = re.compile(r"<dt>(?:Call|Walk|Whole walk|Recording)</dt> <dd>[\w-]+</dd>\n")
 
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
@@ -277,7 +276,7 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
         wrong = list(_differing(blocks, expected))
         count = len(wrong)
         if redrawn.flow is not None:
-            walks = _without_notes(_walked(blocks), _walked(expected))
+            walks = without_notes(_walked(blocks), _walked(expected))
             count += (walks[0] != walks[1]) + (_pictured(blocks) != _pictured(expected))
         if best is None or count < best[0]:
             best = count, wrong, expected, drawn
@@ -286,11 +285,8 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     assert best is not None  # noqa: S101 - several are tried
     _, wrong, expected, drawn = best
     told = "the HTML says what the answer says"
-    beside, drawn_beside = (
-        beside_blocks(_TICKETS.sub("", html)),
-        beside_blocks(_TICKETS.sub("", drawn)),
-    )
     own = not output.page or OWN_PAGE in card
+    beside, drawn_beside = (beside_blocks(without_facts(one)) for one in (html, drawn))
     if beside[0] != drawn_beside[0] and own:
         wrong = [*wrong, ("beside", *_first_pair(beside[0], drawn_beside[0]))]
     if not wrong:
@@ -302,6 +298,8 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
         claims.settle(f"{name}.{label}", told, False, CARRIED, place, told=(found, wanted))
     if not own:
         claims.unchecked(f"{name}.beside", "the page around it", "no answer says it", place)
+    if own and output.page:
+        claim_facts(redrawn.ground.envelope, html, output.name, place, claims)
     around = not own or alike(beside[1]) == alike(drawn_beside[1])
     _looks(blocks, expected, name, place, claims, around=around)
     _walk(redrawn, output, blocks, expected, claims)
@@ -421,7 +419,7 @@ def _walk(
     if not same_rows and not found.pictures and len(found.rows) == 2:  # drawn from a copy
         claims.unchecked(id_, told, "the output shows no path", (*place, WALK))
         return
-    rows = _without_notes(found.rows, wanted.rows)
+    rows = without_notes(found.rows, wanted.rows)
     pair = next(((a, b) for a, b in zip(*rows, strict=False) if a != b), ((), ()))
     claims.settle(
         id_,
@@ -431,10 +429,10 @@ def _walk(
         (*place, WALK),
         told=(" ".join(pair[0]), " ".join(pair[1])),
     )
-    _picture(output, found.pictures, wanted.pictures, (*place, "picture"), claims)
+    claim_picture(output.name, found.pictures, wanted.pictures, (*place, "picture"), claims)
 
 
-def _without_notes(
+def without_notes(
     found: Sequence[tuple[str, ...]], wanted: Sequence[tuple[str, ...]]
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Leave out what is said of the picture: that depends on what drew it, or did not."""
@@ -445,14 +443,15 @@ def _without_notes(
     return one, other
 
 
-def _picture(
-    output: Output,
+def claim_picture(
+    name: str,
     found: Sequence[Picture],
     wanted: Sequence[Picture],
     place: Place,
     claims: Claims,
 ) -> None:
-    id_ = f"{output.name}.picture"
+    """Claim that a picture says what it would if it were drawn now."""
+    id_ = f"{name}.picture"
     if not found:
         return
     told = found[0].alt or "the picture of the walk"

@@ -10,20 +10,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from runbook_nb._text import clip, counted, visible
 from runbook_nb.errors import LoadError
 from runbook_nb.playbooks.journal_files import is_journal_name, verify_journals
 from runbook_nb.record.claims import Claims, Place
 from runbook_nb.record.verification import MALFORMED, Verification
-from runbook_nb.render.html import render_html
-from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verify import claims_about
 from runbook_nb.share.celltexts import claim_cells
 from runbook_nb.share.damage import CARRIERS, damage_of
+from runbook_nb.share.explained import claim_explanation
 from runbook_nb.share.hydrate import (
     Found,
     document_in,
@@ -33,7 +32,6 @@ from runbook_nb.share.hydrate import (
     outputs_in,
 )
 from runbook_nb.share.outputs import (
-    FUNCTIONS,
     HTML,
     TEXT,
     Output,
@@ -42,10 +40,6 @@ from runbook_nb.share.outputs import (
     claim_twin,
     joined,
 )
-from runbook_nb.share.shown import blocks_of, card_in
-
-#: Rows whose explanations are looked through for one that a file shows.
-MOST_EXPLAINED: Final = 1_000
 
 
 def verify_file(
@@ -226,7 +220,7 @@ def _with_others(
         if explained is None:
             explained = list(_envelopes(path, answers, more))
             own = explained_in(path)
-        _explanation(explained, output_name(at), at, data, claims, own=at[0] in own)
+        claim_explanation(explained, output_name(at), at, data, claims, own=at[0] in own)
     if others:
         told = counted(others, "other output")
         claims.unchecked("outputs", told, "they carry no answer", count=others)
@@ -253,79 +247,3 @@ def _envelopes(path: Path, answers: Sequence[Found], more: Mapping[str, Any]) ->
             yield envelope_of(path, one, more["artifacts"])
         except LoadError:
             continue
-
-
-def _explanation(
-    envelopes: Sequence[Envelope],
-    name: str,
-    at: tuple[int, int],
-    data: Mapping[str, Any],
-    claims: Claims,
-    *,
-    own: bool,
-) -> None:
-    """Claim that the explanation of a row is what the answer gives for it.
-
-    Whether it must be that of an answer carried here is known only of ``own`` ones: a reader may
-    explain any other answer, or decide about a row of theirs.
-    """
-    text = joined(data.get(TEXT)).rstrip("\n")
-    head = text.split("\n", 1)[0]
-    told = clip(head, 80)
-    place: Place = ("cells", at[0], "outputs", at[1], "data")
-    near: tuple[str, str] | None = None
-    for envelope in envelopes:
-        for row in range(min(len(envelope.verdicts), MOST_EXPLAINED)):
-            try:
-                card = envelope.why(row=row).view()
-            except Exception:  # noqa: S112 - a forged answer may hold what cannot be explained
-                continue
-            expected = render_text(card)
-            if expected == text:
-                _explained_html(name, told, data, render_html(card), place, claims)
-                return
-            if near is None or _shared_lines(text, expected) > _shared_lines(text, near[0]):
-                near = expected, expected
-    if near is None:
-        claims.unchecked(name, told, "no row of an answer here can be explained", place)
-        return
-    if any(_lacks_rules(envelope) for envelope in envelopes):
-        claims.unchecked(name, told, FUNCTIONS, place)
-        return
-    if not own:
-        reason = "no answer here explains it so; it may be of one that is not carried"
-        claims.unchecked(name, told, reason, place)
-        return
-    wanted = near[0].split("\n")
-    lines = text.split("\n")
-    pair = next(((a, b) for a, b in zip(lines, wanted, strict=False) if a != b), (text, near[0]))
-    basis = "the rows of the answer, explained anew"
-    claims.settle(name, told, False, basis, place, told=pair)
-
-
-def _lacks_rules(envelope: Envelope) -> bool:
-    if not envelope.carries_dossier:
-        return True
-    return len(envelope.dossier.rule_sets) < len(envelope.dossier.sources)
-
-
-def _shared_lines(one: str, other: str) -> int:
-    return len(set(one.split("\n")) & set(other.split("\n")))
-
-
-def _explained_html(  # noqa: PLR0917 - what it is, where it is, what it should be
-    name: str, told: str, data: Mapping[str, Any], drawn: str, place: Place, claims: Claims
-) -> None:
-    basis = "the row of the answer, explained anew"
-    shown = blocks_of(card_in(joined(data.get(HTML))) or "")
-    found = [row for block in shown for row in block.rows if block.label != "Path"]
-    wanted = [row for block in blocks_of(card_in(drawn) or "") for row in block.rows]
-    if shown and found != wanted:
-        rows = zip(found, wanted, strict=False)
-        pair = next(((" ".join(a), " ".join(b)) for a, b in rows if a != b), (told, "more"))
-        claims.settle(name, told, False, basis, place, told=pair)
-    else:
-        claims.settle(name, told, True, basis, (*place, TEXT), (*place, HTML))
-    if any(block.label == "Path" for block in shown):
-        reason = "the path of one subject is not carried"
-        claims.unchecked(f"{name}.path", told, reason, (*place, "Path"))

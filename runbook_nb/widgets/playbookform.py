@@ -16,9 +16,9 @@ import traitlets
 from runbook_nb._text import clip, listed, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError
-from runbook_nb.playbooks.cards import STATUS_ROLES
 from runbook_nb.playbooks.closing import waits_for_person
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
+from runbook_nb.playbooks.rulecards import STATUS_ROLES
 from runbook_nb.playbooks.terms import StepTerms
 from runbook_nb.playbooks.told import Seen, Told
 from runbook_nb.record.phrases import step_status

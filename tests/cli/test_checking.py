@@ -86,19 +86,79 @@ def test_a_file_that_is_none_of_these_is_wrong(call):
     Path("b.json").write_text("{")
     status, out, _ = call("check", "a.txt", "b.json", "gone.ipynb")
     assert status == 1
-    assert [line for line in out.splitlines() if line.endswith("wrong")] == [
+    assert [line for line in out.splitlines() if not line.startswith(" ")] == [
         "a.txt: wrong",
         "b.json: wrong",
-        "gone.ipynb: wrong",
+        "gone.ipynb: cannot be read",
     ]
+
+
+@pytest.mark.parametrize("name", ["gone.ipynb", "gone.yaml", "gone.json", "SKILL.md", ".", "there"])
+def test_what_cannot_be_read_is_neither_right_nor_wrong(call, name):
+    Path("there").mkdir()
+    RULES.save("a.yaml")
+    status, out, _ = call("check", "a.yaml", name)
+    assert status == 3
+    head, words = out.splitlines()[1:]
+    assert head == f"{name}: cannot be read"
+    assert "folder" in words if name in (".", "there") else "No such file" in words
+    assert not words.startswith("   ")
+
+
+def test_foreign_words_cannot_act_on_the_terminal(call):
+    names = ["e\x1b[31m\nv.yaml", "p\u202e.yaml", "w\x9b.yaml"]
+    texts = [
+        'name: "b\\e[31m"\nversion: v1\n"k\\e[31mX": 1\nrules:\n- when: {a: {gt: 1}}\n  then: b\n',
+        'id: a\nname: "N\\e[31m"\n"k\\e]0;X": 1\nsteps: []\n',
+        'name: "b\\e[31m"\nversion: "v\\u202e"\nrules: [{when: {a: 1}, then: b}]\ndefault: c\n',
+    ]
+    for name, text in zip(names, texts, strict=True):
+        Path(name).write_text(text, "utf-8")
+    status, out, _ = call("check", *names, "gone\x1b.yaml", "gone\x1b.json")
+    assert status == 1
+    assert out.replace("\n", "").isprintable()
+    assert "e\\x1b[31m\\nv.yaml: wrong" in out
+    assert "k\\x1b[31mX: is not a key here" in out
+
+
+def test_a_parser_s_own_words_are_not_shown(call):
+    Path("a.yaml").write_text("name: x\nrules:\n  - when: {a: {gt: 1}\n    then: b\n")
+    _, out, _ = call("check", "a.yaml")
+    assert "line 4: while parsing a flow mapping, expected ',' or '}', but got a text" in out
 
 
 def test_what_was_found_is_json_when_asked(call):
     RULES.save("a.yaml")
     status, out, _ = call("check", "a.yaml", "gone.html", "--json")
     told = json.loads(out)
-    assert (status, told["format"]) == (1, "runbook_nb/check/1")
+    assert (status, told["format"]) == (3, "runbook_nb/check/1")
     assert [(one["file"], len(one["problems"])) for one in told["files"]] == [
         ("a.yaml", 0),
         ("gone.html", 1),
     ]
+
+
+def test_each_problem_is_told_in_parts(call):
+    Path("a.yaml").write_text(
+        "name: age\nversion: v1\nrules:\n- when: {days: {less: 7}}\n  then: old\n- then: x\n"
+    )
+    Path("b.yaml").write_text("name: [\n")
+    Path("c.yaml").write_text("id: a\nname: A\nsteps:\n- {id: a, description: b, max_calls: 1}\n")
+    Path("d.json").write_text("[]")
+    told = json.loads(call("check", "a.yaml", "b.yaml", "c.yaml", "d.json", "--json")[1])["files"]
+    assert told[0]["problems"][0] == {
+        "code": "bad_rules",
+        "where": "rules[0].when.days.less",
+        "line": 4,
+        "column": 17,
+        "message": "is not an operator",
+        "fix": "did you mean 'lt'?",
+    }
+    assert [one["line"] for one in told[0]["problems"]] == [4, 6]
+    assert [(one["code"], one["line"]) for one in told[1]["problems"]] == [("cannot_load", 2)]
+    assert [(one["code"], one["where"], one["line"]) for one in told[2]["problems"]] == [
+        ("unknown_key", "steps[0].max_calls", 4)
+    ]
+    assert all(
+        list(one) == list(told[0]["problems"][0]) for file in told for one in file["problems"]
+    )

@@ -49,7 +49,7 @@ def test_a_sound_playbook_is_named_and_what_nobody_told_is_said(call):
     assert (status, err) == (0, "")
     assert lines(out) == [
         "a.yaml: playbook Refund 1.0.0, 2 steps, policy safe",
-        "not checked: whether the tools exist (give tools=)",
+        "not checked: whether the tools exist (give --tools)",
     ]
 
 
@@ -126,7 +126,7 @@ def test_what_holds_neither_is_read_as_before(call, name):
     put(name, "{" if name.endswith("json") else "a: 1\n")
     status, out, _ = call("check", name, "gone.yaml")
     assert status == 1
-    assert out.count(": wrong") == 2
+    assert out.count(": wrong") == out.count(": cannot be read") == 1
     assert "playbook" not in out
 
 
@@ -151,8 +151,28 @@ def test_warnings_stand_in_the_json_beside_what_is_wrong(call):
     first, second = json.loads(out)["files"]
     assert status == 1
     assert first["problems"] == []
-    assert "open_step" in first["warnings"][0]
+    assert [(one["code"], one["line"]) for one in first["warnings"]] == [("open_step", 4)]
     assert "warnings" not in second
+
+
+def test_what_cannot_be_known_without_the_tools_is_said_of_each_requirement(call):
+    more = "- {id: tell, description: Tell., expected_tools: [mail], requires: [%s]}\n"
+    put("a.yaml", GOOD + more % "zzz, pay, lookup_order")
+    put("b.yaml", GOOD + more % "triag")
+    status, out, _ = call("check", "a.yaml")
+    assert status == 0
+    assert lines(out)[1:] == [
+        "not checked: whether the tools exist (give --tools)",
+        "not checked: whether 'zzz', which steps[2].requires[0] asks for, is a tool (give --tools)",
+    ]
+    told = json.loads(call("check", "a.yaml", "--json")[1])["files"][0]
+    assert "zzz" in told["not_checked"][1]
+    status, out, _ = call("check", "b.yaml")
+    assert status == 1
+    assert "error unknown_requirement: steps[2].requires[0]: 'triag' is neither" in out
+    assert "did you mean 'triage'?" in out
+    put("tools_of_ours.py", TOOLS)
+    assert "zzz" in call("check", "a.yaml", "--tools", "tools_of_ours:box")[1].split("not check")[0]
 
 
 def test_what_there_is_to_go_by_has_to_be_there(call):

@@ -158,6 +158,50 @@ def test_rules_from_elsewhere_are_asked_for(call, files, tmp_path):
     assert "rules.given[age v1]" in out
 
 
+def test_rules_that_did_not_judge_are_contradicted_whatever_they_are_called(call, files, tmp_path):
+    for number, (name, version) in enumerate([("age", "v2"), ("other", "v1")]):
+        rules = rb.RuleSet.from_dict({**RULES.to_dict(), "name": name, "version": version})
+        asked = rules.save(tmp_path / f"{number}.yaml")
+        status, out, _ = call(files["good"], "--rules", asked)
+        assert status == CONTRADICTED
+        [told] = [one for one in out.split("\n\n") if one.startswith("contradicted  rules.given")]
+        assert told.splitlines()[0] == f"contradicted  rules.given[{name} {version}]"
+        assert told.splitlines()[2:4] == ["  found     age v1", f"  expected  {name} {version}"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_tickets_are_redeemed_in_a_store(call, kind, tmp_path):
+    place = tmp_path / "kept"
+    store = rb.FileArtifacts(place) if kind == "folder" else rb.SqliteArtifacts(place)
+    box = rb.Toolbox([], artifacts=store, session=rb.Session("s1"))
+    rows = [{"host": "a", "days": 9}, {"host": "b", "days": 2}]
+    envelope = rb.triage(rows, RULES, subject="host", source="two rows", toolbox=box)
+    file = tmp_path / "a.json"
+    file.write_text(envelope.to_json(dossier=True), "utf-8")
+    _, out, _ = call(file)
+    assert "no store is at hand" in out
+    status, out, _ = call(file, "--store", place, "--session", "s1", "--all")
+    assert status == 0
+    assert "ticket.walk.rows: " in out
+    assert "no store is at hand" not in out
+    _, out, _ = call(file, "--store", place)
+    assert "the store does not hold it" in out
+    if kind == "folder":
+        [payload] = [one for one in (place / "payloads").rglob("art_*") if one.is_file()]
+        payload.write_bytes(payload.read_bytes()[:-1] + b"x")
+        status, out, _ = call(file, "--store", place, "--session", "s1")
+        assert status == CONTRADICTED
+        assert "contradicted  ticket.walk" in out
+        assert "the walk in the store is not what was filed" in out
+
+
+def test_where_there_is_no_store_none_is_made(call, files, tmp_path):
+    status, _, err = call(files["good"], "--store", tmp_path / "none")
+    assert status == NO_ANSWER
+    assert "there is no store at" in err
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_recording_from_elsewhere_is_asked_for(call, files, tmp_path):
     with reproducible():
         envelope = rb.triage(

@@ -264,7 +264,7 @@ def test_a_stuck_step_is_left_by_a_person(shell):
     work = cell(shell, "act --tool isolate", "ran = True")
     assert "ran" not in shell.user_ns
     assert "stuck" in str(work)
-    assert "A person may close the step" in str(work)
+    assert "A person may close the step" in " ".join(str(work).split())
     shell.run_line_magic("step", "act --done --tool isolate --note 'pulled the cable'")
     assert plan.is_complete
     assert plan.finish().verdict == "incomplete", "a note is no successful call"
@@ -348,8 +348,8 @@ def test_a_notebook_runs_them_and_the_plan_follows(tmp_path):
     outputs = [one.outputs for one in notebook.cells]
     assert outputs[3][-1].data["text/plain"].startswith("Step act · refused, not run")
     assert [one.data["text/plain"][:12] for one in outputs[4]] == ["'index=auth'", "Step look · "]
-    assert "step closed" in outputs[5][0].data["text/plain"]
-    assert "step closed" in outputs[6][0].data["text/plain"]
+    assert "step is closed" in outputs[5][0].data["text/plain"]
+    assert "step is closed" in outputs[6][0].data["text/plain"]
     (live,) = outputs[2]
     assert "at step 3 of 4, ok" in live.data["text/plain"]
-    assert "it is one, said R. Ito" in live.data["text/plain"]
+    assert "closed by R. Ito: it is one" in live.data["text/plain"]

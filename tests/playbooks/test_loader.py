@@ -321,6 +321,7 @@ def test_all_that_is_wrong_is_told_together():
         ("step_not_mapping", "steps[1]"),
         ("duplicate_step_id", "steps[2].id"),
         ("step_missing_field", "steps[3].description"),
+        ("bad_limit", "steps[2].max_tool_calls"),
     ]
     assert problems({"id": "x", "name": "n", "steps": {"a": 1}}) == [("steps_not_list", "steps")]
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runbook_nb.errors import PlaybookLoadError
-from runbook_nb.playbooks.checking import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS
 from runbook_nb.playbooks.grouped import GROUP_KEYS
 from runbook_nb.playbooks.grouped import HEAD_KEYS as GROUPED_HEAD
 from runbook_nb.playbooks.grouped import STEP_KEYS as GROUPED_STEP
+from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS
 from runbook_nb.playbooks.loader import load_playbook
 from runbook_nb.playbooks.problems import PlaybookWarning
 

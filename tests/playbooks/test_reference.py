@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from runbook_nb.playbooks import grouped
-from runbook_nb.playbooks.checking import HEAD_KEYS, OWN_STEP_KEYS, STEP_KEYS
+from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, STEP_KEYS
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
 
 PAGE = (Path(__file__).parents[2] / "docs" / "playbook-files.md").read_text("utf-8")

@@ -310,9 +310,27 @@ def test_rules_from_elsewhere_are_held_against_those_that_judged():
     claim = copy.verify(rules=other)["rules.given[health-signal v1]"]
     assert (claim.status, claim.expected) == ("contradicted", other.digest)
     third = rb.RuleSet("third", "1", [rb.Rule({"a": {"gt": 1}}, "x")], "y")
-    assert copy.verify(rules=[third.to_dict()])["rules.given[third 1]"].because == (
-        "the rules that judged are health-signal v1"
+    checked = copy.verify(rules=[third.to_dict(), POSTURE])
+    claim = checked["rules.given[third 1]"]
+    assert (claim.status, claim.found, claim.expected) == (
+        "contradicted",
+        "health-signal v1",
+        "third 1",
     )
+    assert [one.id for one in checked.contradicted] == ["rules.given[third 1]"]
+
+
+def test_rules_of_another_version_are_not_those_that_judged():
+    copy = rb.Envelope.from_dict(copied("short way")[0])
+    later = rb.RuleSet.from_dict({**POSTURE.to_dict(), "version": "v2"})
+    claim = copy.verify(rules=later)["rules.given[health-signal v2]"]
+    assert (claim.status, claim.found) == ("contradicted", "health-signal v1")
+
+
+def test_an_answer_that_carries_no_rules_cannot_be_checked_by_any():
+    bare = rb.Envelope.from_dict(answer("short way").to_dict())
+    claim = bare.verify(rules=POSTURE)["rules.given[health-signal v1]"]
+    assert claim.because == "the rules that judged are none that is carried"
 
 
 def test_what_is_no_rule_set_cannot_be_checked_by():

@@ -452,6 +452,20 @@ def test_a_page_is_drawn_anew(tmp_path):
     assert ids(one(page)) == ["page.text/html.Verdicts"]
 
 
+def test_the_call_and_the_tickets_on_a_page_are_those_of_its_answer(filed, tmp_path):
+    page = filed.to_html(tmp_path / "a.html")
+    text = page.read_text("utf-8")
+    checked = one(page)
+    for part, term in (("call", "Call"), ("walk", "Walk"), ("recording", "Recording")):
+        assert checked[f"page.{part}.id"].status == "confirmed"
+        [said] = re.findall(rf"<dt>{term}</dt> <dd>(\S+)</dd>", text)
+        for forged in (f"<dd>{said}ZZ</dd>", "<dd></dd>"):
+            page.write_text(text.replace(f"<dd>{said}</dd>", forged), encoding="utf-8")
+            assert ids(one(page)) == [f"page.{part}.id"]
+        page.write_text(text.replace(f"<dt>{term}</dt> <dd>{said}</dd>\n", ""), encoding="utf-8")
+        assert ids(one(page)) == [f"page.{part}.id"]
+
+
 # --- the law -----------------------------------------------------------------------------------
 
 
@@ -575,3 +589,58 @@ def test_a_changed_thing_does_not_get_into_a_copy_that_is_handed_on(kept):
     shared = rb.share_notebook(file)
     [said] = [found for found in shared.findings if "not what its digest is of" in found.what]
     assert (said.action, said.place) == ("removed", f"the {name} filed in output 1 of cell 2")
+
+
+# --- the path of one subject -------------------------------------------------------------------
+
+
+def path_forged(file, change, *, picture=False):
+    """Change the path in the explanation that a file of `to_notebook` shows."""
+    document = json.loads(file.read_text("utf-8"))
+    [cell] = [one for one in document["cells"] if "".join(one["source"]) == "envelope.why(row=0)"]
+    data = cell["outputs"][0]["data"]
+    html = "".join(data["text/html"])
+    at = html.index("Walk as a list")
+    forged = redrawn(html, change) if picture else html[:at] + change(html[at:])
+    assert forged != html
+    data["text/html"] = forged
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return one(file)
+
+
+@pytest.fixture
+def explained(tmp_path):
+    with settings(layout="pure"):
+        return live("one row").to_notebook(tmp_path / "a.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("&gt; 30", "&gt; 40"), ("days 45", "days 46"), (">old<", ">fresh<")]
+)
+def test_a_word_of_the_path_of_one_subject_is_found_out(explained, old, new):
+    assert one(explained)["output[4].path"].status == "confirmed"
+    checked = path_forged(explained, lambda text: text.replace(old, new))
+    assert ids(checked) == ["output[4].path"]
+    assert checked["output[4].path"].found != checked["output[4].path"].expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("&gt; 30", "&gt; 40"), ("days 45", "days 46"), ("old", "aged")]
+)
+def test_a_word_in_the_picture_of_that_path_is_found_out(explained, old, new):
+    before = one(explained)["output[4].path.picture"]
+    assert before.basis == "the same picture, drawn anew to the byte"
+    checked = path_forged(explained, lambda svg: svg.replace(old, new), picture=True)
+    assert ids(checked) == ["output[4].path.picture"]
+
+
+def test_a_path_is_told_again_where_other_subjects_failed(tmp_path):
+    checked = one(live("gaps").to_notebook(tmp_path / "a.ipynb"))
+    assert checked["output[2].walk"].status == "cannot be checked"
+    assert checked["output[4].path"].status == "confirmed"
+
+
+@pytest.mark.parametrize("name", ["nested", "resumed"])
+def test_a_path_of_one_subject_that_a_copy_does_not_tell_cannot_be_checked(name, tmp_path):
+    checked = one(live(name).to_notebook(tmp_path / "a.ipynb"))
+    assert checked["output[4].path"].because == "the path of one subject is not carried"
