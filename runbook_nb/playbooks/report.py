@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from runbook_nb._view import Card
 
 
+#: Violations that are told of beside the deviations: as ``unresolved``, and as ``stuck``.
+_TOLD_BESIDE = ("unresolved_step", "step_stuck")
+
+
 @frozen(repr=False)
 class PlaybookReport(Renderable):
     """What a run under a playbook comes to.
