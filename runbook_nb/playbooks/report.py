@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.state import Call
 
 
+#: Violations that are told of beside the deviations: as ``unresolved``, and as ``stuck``.
+_TOLD_BESIDE = ("unresolved_step", "step_stuck")
+
+
 @frozen(repr=False)
 class PlaybookReport(Renderable):
     """What a run under a playbook comes to.
@@ -98,10 +102,9 @@ def report_of(keeper: Keeper) -> PlaybookReport:
     deviations = [call.violation or "" for call in refused if call.step_id is None]
     for facts in state.steps.values():
         deviations += [*facts.refused.elements(), *facts.violations]
-    deviations = [one for one in deviations if one != "unresolved_step"]
     if state.record:  # in the order in which they happened
         deviations = [one.violation_type for one in state.violations]
-        deviations = [one for one in deviations if one != "unresolved_step"]
+    deviations = [one for one in deviations if one not in _TOLD_BESIDE]
     unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
     verdict = "pass_with_deviations" if deviations else "pass"
     return PlaybookReport(
