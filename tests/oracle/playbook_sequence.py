@@ -140,6 +140,10 @@ class Replay:
         self.enforcer.reset()
         return {}
 
+    def _op_pointer(self, event: dict[str, Any]) -> dict[str, Any]:
+        self.enforcer.plan.current_step_index = event["pointer"]
+        return {}
+
     def _op_hints(self, event: dict[str, Any]) -> dict[str, Any]:
         current, following = self.enforcer.current_step_hints, self.enforcer.get_next_step_hints()
         return {"current": current, "next": following}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pytest
 from replay_values import HarnessFailure
 
 HERE = Path(__file__).parent
@@ -31,7 +33,7 @@ def decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     tags = [key for key in value if key.startswith("$")]
-    if not tags:
+    if not tags or len(value) > 1:  # keys of other tools may begin so as well
         return {key: decode(item) for key, item in value.items()}
     if tags == ["$circular"]:
         ring: dict[str, Any] = {}
@@ -41,17 +43,30 @@ def decode(value: Any) -> Any:
         "$date": date.fromisoformat,
         "$datetime": datetime.fromisoformat,
         "$set": lambda items: set(map(decode, items)),
-        "$bytes": lambda text: text.encode(),
+        "$bytes": lambda told: bytes(told) if isinstance(told, list) else told.encode(),
         "$path": PurePosixPath,
         "$obj": Shown,
         "$pairs": lambda pairs: {decode(key): decode(item) for key, item in pairs},
         "$tuple": lambda items: tuple(map(decode, items)),
     }
-    if len(value) != 1 or tags[0] not in readers:
+    if tags[0] not in readers:
         raise HarnessFailure(f"no reading of the recorded value {value}")
     return readers[tags[0]](value[tags[0]])
 
 
-def folder() -> Path:
-    """Give the folder of recordings; another layout may have no playbooks in it."""
-    return Path(os.environ.get("RUNBOOK_NB_ORACLE") or HERE / "data") / "playbooks"
+def cases(kept: bool = False) -> list[dict[str, Any]]:
+    """Give the recorded cases; another folder of recordings need not have any.
+
+    Parameters
+    ----------
+    kept : bool
+        Whether those that come with this project are meant, whatever folder is named.
+    """
+    named = None if kept else os.environ.get("RUNBOOK_NB_ORACLE")
+    paths = sorted((Path(named or HERE / "data") / "playbooks").glob("*.json"))
+    return [json.loads(path.read_text("utf-8")) for path in paths]
+
+
+def recorded(*kinds: str) -> list[Any]:
+    """Give the cases of some kinds, each as a parameter of a test."""
+    return [pytest.param(case, id=case["id"]) for case in cases() if case["kind"] in kinds]

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import builtins
-import json
 from collections import Counter
 from functools import cached_property
 
 import pytest
 from plan_laws import broken_laws
+from playbook_safe import is_plain, reasons_to_refuse, refusal_of
 from playbook_sequence import Replay, all_differences, left_of, skills_of
-from playbook_turns import FINISHING, passed_over, run_agent
-from playbook_values import decode, folder
+from playbook_turns import passed_over, readings_of, run_agent, turns_of, under_safe
+from playbook_values import decode, recorded
 
 from runbook_nb.errors import PlaybookDefinitionError
-from runbook_nb.playbooks import Playbook, PlaybookEnforcerHook, ToolEvent
+from runbook_nb.playbooks import EnforcementPolicy, Playbook, PlaybookEnforcerHook, ToolEvent
 from runbook_nb.playbooks.scopes import key_of
-
-
-def recorded(kind):
-    """Give the cases of one kind; another folder of recordings need not have any."""
-    paths = sorted(folder().glob("*.json"))
-    cases = [json.loads(path.read_text("utf-8")) for path in paths]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
-
-
-def held_in(expected, found):
-    """Compare what was recorded; of the summary, its keys (others may stand beside them)."""
-    told = {key: found[key] for key in expected}
-    if "summary" in expected:
-        told["summary"] = {key: found["summary"][key] for key in expected["summary"]}
-    assert told == expected
-
 
 # -- scopes ------------------------------------------------------------------------------------
 
@@ -87,18 +71,23 @@ class Scoped:
             self.hook.after(told)
         return told
 
-    def plan(self, key):
+    def plan(self, key, expected):
+        """Give what is expected of a plan as it is; None where there is no such plan."""
         enforcer = self.hook.enforcer_for(key)
-        if enforcer is None:
-            return None
-        left = left_of(enforcer)
-        return {key: left[key] for key in ("pointer", "statuses", "violations")}
+        return None if enforcer is None else self._left(enforcer, expected)
 
-    def latest(self):
+    def plans(self, expected):
+        return {key: self.plan(key, told) for key, told in expected.items()}
+
+    def latest(self, expected):
         try:
-            return {"pointer": self.hook.enforcer.plan.current_step_index}
+            return self._left(self.hook.enforcer, expected)
         except LookupError:
             return "LookupError"
+
+    def _left(self, enforcer, expected):
+        left = left_of(enforcer)
+        return {name: left[name] for name in expected} if isinstance(expected, dict) else left
 
 
 @pytest.mark.parametrize("case", recorded("scope"))
@@ -109,11 +98,11 @@ def test_scopes_are_as_recorded(case, outcome, unjudged):
         return
     for event, expected in zip(replay.events, expect["events"], strict=True):
         found = {"run": event.run_id, "tool": event.tool_name, "allowed": event.cancel is None}
-        assert found == {key: expected[key] for key in found}
-    assert {key: replay.plan(key) for key in expect["plans"]} == expect["plans"]
-    if case["input"].get("select"):
-        assert replay.asked == expect["selector_asked"]
-    assert replay.latest() == expect["latest"]
+        found["thread"] = event.thread_id
+        assert {key: found[key] for key in expected} == expected
+    assert replay.plans(expect["plans"]) == expect["plans"]
+    assert replay.asked == expect.get("selector_asked", [])
+    assert replay.latest(expect["latest"]) == expect["latest"]
     outcome({"family": "playbooks scope compat", **case}, "matched")
 
 
@@ -155,7 +144,7 @@ def test_scopes_under_the_safe_profile(case, outcome, unjudged):
     elif case["quirk"] is None:
         allowed = [event.cancel is None for event in replay.events]
         assert allowed == [event["allowed"] for event in case["expect"]["events"]]
-        assert {key: replay.plan(key) for key in case["expect"]["plans"]} == case["expect"]["plans"]
+        assert replay.plans(case["expect"]["plans"]) == case["expect"]["plans"]
         outcome({"family": "playbooks scope safe", **case}, "matched")
     elif case["quirk"] in SCOPE_QUIRKS:
         SCOPE_QUIRKS[case["quirk"]](replay)
@@ -188,18 +177,47 @@ def test_the_constructor_refuses_as_recorded(case, profile, outcome):
 # -- agents ------------------------------------------------------------------------------------
 
 
+def calls_of(loop, expect):
+    """Give what is said of each call, in the words of the recording."""
+    asked = [one.keys() for one in expect["calls"]]
+    told = [made.told() for made in loop.calls]
+    return [{key: one[key] for key in keys} for keys, one in zip(asked, told, strict=True)]
+
+
+def unlike(case, loop):
+    """Name what of a scripted agent is not as recorded, of all that the loop gives."""
+    expect = case["expect"]
+    found = {"calls": calls_of(loop, expect), **left_of(loop.hook.enforcer)}
+    if not loop.fates:
+        found |= {"bodies_run": loop.bodies, "stop_reason": loop.stop_reason}
+    known = found.keys() & expect.keys() - {"summary"}
+    wrong = {key: found[key] for key in known if found[key] != expect[key]}
+    summary = expect.get("summary", {})
+    return wrong | {
+        key: found["summary"][key] for key in summary if found["summary"][key] != summary[key]
+    }
+
+
+def compat_of(case):
+    """Play a case under the published rules, as its recording is to be read."""
+    loops = [run_agent(case, fates=one, policy="compat") for one in readings_of(case)]
+    loops = loops or [run_agent(case, policy="compat")]
+    return next((loop for loop in loops if not unlike(case, loop)), loops[0])
+
+
 @pytest.mark.parametrize("case", recorded("agent"))
 def test_agents_are_as_recorded(case, outcome, unjudged):
-    loop, expect = run_agent(case, together=True, policy="compat"), dict(case["expect"])
-    if passed_over(case):
+    loop, expect, more = compat_of(case), case["expect"], passed_over(case)
+    if more and not loop.fates:  # what happened cannot be told from the recording
         held_to_the_laws(loop)
         unjudged(case)
         return
-    assert [made.told() for made in loop.calls] == expect.pop("calls")
-    assert loop.bodies == expect.pop("bodies_run")
-    assert loop.stop_reason == expect.pop("stop_reason")
-    held_in(expect, left_of(loop.hook.enforcer))
-    outcome({"family": "playbooks agent compat", **case}, "matched")
+    assert unlike(case, loop) == {}
+    told = {"calls", "bodies_run", "stop_reason", *left_of(loop.hook.enforcer)}
+    if expect.keys() - told:
+        names = ", ".join(sorted(expect.keys() - told))
+        unjudged({**case, "title": f"{case['title']} (nothing is told of {names})"})
+    outcome({"family": "playbooks agent compat", **case}, "as told" if more else "matched")
 
 
 def a_right_reply_passes(case, loop):
@@ -214,23 +232,30 @@ def a_right_reply_passes(case, loop):
 
 def an_answer_from_a_cache_counts(case, loop):
     """Q28: a call that is answered without running its tool is known, and closes its step."""
-    known = {one.call_id: one.outcome for one in loop.hook.enforcer.calls}
-    for made in loop.calls:
-        if made.from_cache:
-            assert known[made.event.call_id] == "cached"
-    if any(made.from_cache for made in loop.calls):
-        assert not any(made.blocked for made in loop.calls)
+    known = {one.call_id: one for one in loop.hook.enforcer.calls}
+    told = [(made, known[made.event.call_id]) for made in loop.calls]
+    served = [one for made, one in told if made.from_cache or made.event.outcome == "retried"]
+    assert all(one.outcome in ("cached", "retried") and one.succeeded for one in served)
+    if served and not any(made.errored for made in loop.calls):
+        refused = {one.violation for made, one in told if made.blocked}
+        assert refused <= {"playbook_complete"}
 
 
 def housekeeping_is_let_through(case, loop):
-    """Q21: the finishing tool is neither refused nor counted."""
-    done = [made for made in loop.calls if made.tool == FINISHING]
+    """Q21: the finishing tool, and the one that gives a skill, is neither refused nor counted."""
+    always = EnforcementPolicy().always_allowed
+    done = [made for made in loop.calls if made.tool in always]
     assert done
     assert not any(made.blocked for made in done)
     plan = loop.hook.enforcer.plan
-    assert plan.total_tool_calls == len(loop.calls) - len(done)
-    assert not any(FINISHING in one.tool_calls for one in plan.step_executions.values())
-    assert loop.hook.enforcer.violations == []
+    made = [one for one in loop.calls if not one.blocked]
+    assert plan.total_tool_calls == len(made) - len(done)
+    assert not any({*always} & {*one.tool_calls} for one in plan.step_executions.values())
+    assert not any(one.tool_name in always for one in loop.hook.enforcer.violations)
+
+
+def the_laws_say_it(case, loop):
+    """What is refused, credited, counted and left undone is a law of every plan."""
 
 
 def what_nobody_registered_is_found_before(case, loop):
@@ -243,6 +268,7 @@ def what_nobody_registered_is_found_before(case, loop):
 
 
 AGENT_QUIRKS = {
+    **dict.fromkeys(("Q12", "Q13", "Q14", "Q16", "Q22", "Q35"), the_laws_say_it),
     "Q15": a_right_reply_passes,
     "Q19": what_nobody_registered_is_found_before,
     "Q21": housekeeping_is_let_through,
@@ -255,10 +281,13 @@ def held_to_the_laws(loop):
     enforcer = loop.hook.enforcer
     known = {one.call_id: one for one in enforcer.calls}
     ran = [made.tool for made in loop.calls if not (made.blocked or made.from_cache)]
-    assert Counter(loop.bodies) <= Counter(ran)
+    again = [made.tool for made in loop.calls if made.event.outcome == "retried"]
+    assert Counter(loop.bodies) <= Counter(ran + again)
     for made in loop.calls:
         told = known[made.event.call_id]
-        assert (made.event.refusal is not None) == made.blocked == (told.outcome == "refused")
+        refused = made.event.refusal is not None
+        assert refused == (told.outcome == "refused")
+        assert made.blocked == (refused or (made.blocked and told.outcome == "cancelled"))
         if not made.blocked:
             ended = "error" if made.errored else made.event.outcome or "ok"
             assert told.outcome == ended
@@ -267,27 +296,38 @@ def held_to_the_laws(loop):
     assert (done.verdict == "incomplete") == bool(done.unresolved)
 
 
+def plain(case):
+    """Say whether no rule of the policy makes a difference to a case."""
+    given = case["input"]
+    calls = [{"op": "call", **call} for turn in turns_of(given) for call in turn]
+    return not passed_over(case) and is_plain({"input": {**given, "events": calls}})
+
+
 @pytest.mark.parametrize("case", recorded("agent"))
 def test_agents_under_the_safe_profile(case, outcome, unjudged):
-    loop = run_agent(case, together=False, policy="safe")
-    if passed_over(case):
-        unjudged(case)
-        how = "unjudged"
-    elif case["quirk"] is None:
+    family = {"family": "playbooks agent safe", **case}
+    if refusal_of(case) is not None:
+        assert reasons_to_refuse(case)
+        outcome(family, "refused")
+        return
+    loop = run_agent(case, fates=under_safe(compat_of(case)), policy="safe")
+    if case["quirk"] is None and plain(case):
         expect = case["expect"]
         assert [made.told() for made in loop.calls] == expect["calls"]
         left = left_of(loop.hook.enforcer)
         assert left["statuses"] == expect["statuses"]
         assert left["violations"] == expect["violations"]
         how = "matched"
-    elif case["quirk"] in AGENT_QUIRKS:
+    elif case["quirk"] is None and (loop.fates or not passed_over(case)):
+        how = "lawful"
+    elif case["quirk"] in AGENT_QUIRKS and (loop.fates or not passed_over(case)):
         AGENT_QUIRKS[case["quirk"]](case, loop)
         how = "improved"
     else:
         unjudged(case)
         how = "unjudged"
     held_to_the_laws(loop)
-    outcome({"family": "playbooks agent safe", **case}, how)
+    outcome(family, how)
 
 
 # -- sequences, told as events -----------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 They are not part of this project and are not copied into it. ``RUNBOOK_NB_CACAO`` names the folder
 that holds ``playbook.json``; otherwise ``shared/data/cacao/schemas`` is looked for beside each
-folder that the checkout lies in.
+folder that the checkout lies in, and that the repository lies in which it was cloned from.
 """
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,8 +22,22 @@ BESIDE = Path("shared/data/cacao/schemas")
 
 def folder() -> Path | None:
     told = os.environ.get("RUNBOOK_NB_CACAO")
-    places = [Path(told)] if told else [up / BESIDE for up in Path(__file__).resolve().parents]
+    here = Path(__file__).resolve()
+    ups = () if told else (*here.parents, *_cloned_from(here.parent))
+    places = [Path(told)] if told else [up / BESIDE for up in ups]
     return next((place for place in places if (place / "playbook.json").is_file()), None)
+
+
+def _cloned_from(checkout: Path) -> Iterator[Path]:
+    """Yield the folders around the repository of this machine that a checkout was cloned from."""
+    asked = ["git", "-C", str(checkout), "config", "--get", "remote.origin.url"]
+    try:
+        origin = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:  # no git here
+        return
+    place = Path(origin.removeprefix("file://"))
+    if origin and place.is_dir():
+        yield from place.resolve().parents
 
 
 WHY_NOT = "the CACAO schemas are not here; RUNBOOK_NB_CACAO names the folder of playbook.json"

@@ -21,8 +21,13 @@ def broken_laws(enforcer: PlaybookEnforcer, tools: Iterable[str] = ()) -> list[s
     """
     found = [*_replaying(enforcer), *_counting(enforcer), *_telling_the_truth(enforcer)]
     if enforcer.policy.profile == "safe":
-        found += [*_finishing(enforcer), *_crediting(enforcer), *_never_freezing(enforcer, tools)]
+        found += safe_laws(enforcer, tools)
     return found
+
+
+def safe_laws(enforcer: PlaybookEnforcer, tools: Iterable[str] = ()) -> list[str]:
+    """Name the laws of ``safe`` that a plan breaks, whatever it was held to."""
+    return [*_finishing(enforcer), *_crediting(enforcer), *_never_freezing(enforcer, tools)]
 
 
 def _replaying(enforcer: PlaybookEnforcer) -> Iterator[str]:
@@ -123,7 +128,7 @@ def _never_freezing(enforcer: PlaybookEnforcer, tools: Iterable[str]) -> Iterato
     if any(call.outcome is None and call.call_id not in left for call in enforcer.calls):
         return
     names = {tool for one in enforcer.terms.steps for tool in one.tools} | {*tools, "some tool"}
-    names |= {name for one in enforcer.terms.steps for name in one.entries or () if "(" not in name}
+    names |= {name.split("(")[0] for one in enforcer.terms.steps for name in one.entries or ()}
     if not any(enforcer.may(name) for name in sorted(names)):
         yield f"no call is let through at {step.id}, and nothing says that the run is stuck"
     record = enforcer.plan.step_executions.get(step.id)

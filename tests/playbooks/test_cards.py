@@ -7,9 +7,9 @@ from hand_events import NIST, WHY_STUCK, Plan, book, step, stuck
 
 from runbook_nb._display import through
 from runbook_nb.playbooks import EnforcementPolicy, PlaybookEnforcer, PlaybookPlan
-from runbook_nb.playbooks.cards import seconds_words
 from runbook_nb.playbooks.events import Approved, Finished, Skipped, replay
 from runbook_nb.playbooks.run import run_of
+from runbook_nb.playbooks.steptables import seconds_words
 from runbook_nb.playbooks.told import Told
 
 #: As the visual reference has it.
