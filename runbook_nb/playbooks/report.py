@@ -14,6 +14,7 @@ from runbook_nb.playbooks.eventkinds import Event
 from runbook_nb.playbooks.events import replay
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import StepExecution, StepStatus
+from runbook_nb.playbooks.state import STANDING
 from runbook_nb.playbooks.terms import StepTerms, Terms
 from runbook_nb.playbooks.values import Kept
 
@@ -97,10 +98,9 @@ def report_of(keeper: Keeper) -> PlaybookReport:
     deviations = [call.violation or "" for call in refused if call.step_id is None]
     for facts in state.steps.values():
         deviations += [*facts.refused.elements(), *facts.violations]
-    deviations = [one for one in deviations if one != "unresolved_step"]
     if state.record:  # in the order in which they happened
         deviations = [one.violation_type for one in state.violations]
-        deviations = [one for one in deviations if one != "unresolved_step"]
+    deviations = [one for one in deviations if one not in STANDING]
     unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
     verdict = "pass_with_deviations" if deviations else "pass"
     return PlaybookReport(

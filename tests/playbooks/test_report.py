@@ -215,3 +215,13 @@ def test_a_report_is_the_same_after_a_restart():
 def test_the_policy_is_told_with_its_changes():
     policy = EnforcementPolicy("safe", floor="record")
     assert held(step("a", "scan"), policy=policy).report().policy == "safe, 1 change"
+
+def test_report_and_card_count_the_same_deviations():
+    policy = {"cap_counts": "all", "on_cap": "fail"}
+    enforcer = held(step("a", "scan", max_tool_calls=1), policy=policy)
+    enforcer.settle(enforcer.admit("scan"), "error")
+    enforcer.admit("pay")
+    assert enforcer.is_stuck
+    assert "step_stuck" in kinds(enforcer)
+    assert enforcer.report().deviations == ("unexpected_tool",)
+    assert "deviations 1 " in f"{enforcer.run} "
