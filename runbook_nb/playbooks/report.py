@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runbook_nb._display import Renderable
 from runbook_nb._value import frozen
@@ -20,6 +20,7 @@ from runbook_nb.playbooks.values import Kept
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
+    from runbook_nb.playbooks.state import Call
 
 
 @frozen(repr=False)
@@ -62,7 +63,7 @@ class PlaybookReport(Renderable):
     verdict: str
     unresolved: tuple[str, ...] = ()
     unmatched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refused: tuple[Any, ...] = ()
+    refused: tuple[Call, ...] = ()
     stuck: str | None = None
     deviations: tuple[str, ...] = ()
     score: float = 1.0

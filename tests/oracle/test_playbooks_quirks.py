@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from plan_laws import broken_laws, safe_laws
 from playbook_safe import BETTER, reasons_to_refuse, refusal_of
 from playbook_sequence import Replay
-from playbook_values import HERE
+from playbook_values import cases
 
 
 def step(name, *tools, **more):
@@ -92,11 +90,8 @@ def test_what_no_run_could_keep_is_taken_under_compat_and_refused_under_safe(cas
 
 def kept():
     """Give the recorded quirks that come with this project; those of another folder may be weak."""
-    cases = [
-        json.loads(path.read_text("utf-8")) for path in (HERE / "data/playbooks").glob("*.json")
-    ]
-    cases = [one for one in cases if one["kind"] == "sequence" and one["quirk"] in BETTER]
-    return [pytest.param(one, id=one["id"]) for one in sorted(cases, key=lambda one: one["id"])]
+    found = [one for one in cases(kept=True) if one["kind"] == "sequence"]
+    return [pytest.param(one, id=one["id"]) for one in found if one["quirk"] in BETTER]
 
 
 @pytest.mark.parametrize("case", kept())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playbook_sequence import Replay, all_differences
-from playbook_values import folder
+from playbook_values import recorded
 from published_rules import recorded_by_rule
 
 TOOLS = ["scan", "read", "Read", "ask"]
@@ -97,12 +95,7 @@ def test_under_compat_any_sequence_comes_out_by_the_published_rules(sequence):
 TEXTS = ("message_mentions", "author_hints_shown", "calls")
 
 
-def plain_sequences():
-    cases = [json.loads(path.read_text("utf-8")) for path in sorted(folder().glob("*.json"))]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == "sequence"]
-
-
-@pytest.mark.parametrize("case", plain_sequences())
+@pytest.mark.parametrize("case", recorded("sequence"))
 def test_the_rules_written_out_give_what_was_recorded(case):
     expected, found = dict(case["expect"]), recorded_by_rule(case["input"])
     for one, other in zip(expected.pop("events"), found["events"], strict=True):

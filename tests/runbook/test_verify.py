@@ -4,6 +4,7 @@ The law: change one leaf of what is carried, and a claim about it is contradicte
 about it could not be checked before. An untouched answer never has a contradicted claim.
 """
 
+import contextlib
 import json
 import sys
 from functools import cache
@@ -336,6 +337,65 @@ def test_an_answer_that_carries_no_rules_cannot_be_checked_by_any():
 def test_what_is_no_rule_set_cannot_be_checked_by():
     with pytest.raises(rb.errors.DefinitionError, match="are rule sets, not int"):
         answer("one row").verify(rules=[3])
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_untouched_recording_contradicts_neither_its_answer_nor_itself(name):
+    copy = rb.Envelope.from_dict(copied(name)[0])
+    checked = copy.verify(recording=json.loads(recorded(name)))
+    assert [claim.sentence for claim in checked.contradicted] == []
+    for part in ("sharedState", "executionTree", "commitLog", "narrative", "structure", "name"):
+        assert checked[f"record.told[{part}]"].status == "confirmed", part
+    hidden = "record.told[redactedPaths]" in [claim.id for claim in checked.unchecked]
+    assert hidden == (name == "hidden")
+
+
+@cache
+def recorded(name):
+    return live(name)[0].recording().to_json()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_one_leaf_of_a_recording_is_found_out(data):
+    name = data.draw(st.sampled_from(["one row", "alone", "gaps", "nested", "hidden"]))
+    document, copy = json.loads(recorded(name)), rb.Envelope.from_dict(copied(name)[0])
+    place, value = data.draw(st.sampled_from(list(leaves(document))))
+    if place[-1] == "id" and value == "runbook_nb":
+        return  # without its record it is one of somebody else's, of which little can be checked
+    forged = changed(document, place, data.draw(st.sampled_from(others(value))))
+    with contextlib.suppress(rb.errors.LoadError):  # or it cannot be read at all
+        assert not copy.verify(recording=forged).ok, (name, place)
+
+
+def test_what_a_recording_says_otherwise_is_named():
+    document = json.loads(recorded("one row"))
+    told = document["snapshot"]["sharedState"]["verdicts"][0]
+    assert told["verdict"] == "old"
+    told["verdict"] = "fresh"
+    checked = rb.Envelope.from_dict(copied("one row")[0]).verify(recording=document)
+    [claim] = checked.contradicted
+    assert claim.id == "record.told[sharedState]"
+    assert claim.difference == (
+        "it differs from its record at verdicts[host=web-4].verdict: fresh, there old"
+    )
+    assert claim.basis == "the record inside the recording given, written again"
+
+
+def test_a_recording_is_held_against_itself_where_the_answer_carries_no_dossier():
+    bare, document = rb.Envelope.from_dict(live("one row")[0].to_dict()), recorded("one row")
+    assert bare.verify(recording=json.loads(document))["record.told[commitLog]"].status == (
+        "confirmed"
+    )
+    forged = document.replace('"web-4"', '"web-5"', 1)
+    assert not bare.verify(recording=json.loads(forged)).ok
+
+
+def test_of_a_recording_without_its_record_what_it_says_cannot_be_checked():
+    document = json.loads(recorded("one row"))
+    document["snapshot"]["recorders"].pop()
+    checked = rb.Envelope.from_dict(copied("one row")[0]).verify(recording=document)
+    assert checked["record.told"].because == "it carries no record to hold it against"
 
 
 @pytest.mark.parametrize("name", ["gaps", "long way", "nested"])

@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runbook"))
 from forging import changed, leaves, others
 
 import runbook_nb as rb
-from runbook_nb.share.damage import damage_of, differences
+from runbook_nb.runbook.differing import differences
+from runbook_nb.share.damage import damage_of
 from runbook_nb.share.hydrate import Found
 from runbook_nb.share.travelling import NAME
 from runbook_nb.share.verify import verify_file
