@@ -89,7 +89,7 @@ def verify_file(
     ...     before = verify_file(file)
     ...     _ = file.write_text(file.read_text().replace("days 9 &gt; 7", "days 8 &gt; 7"))
     ...     after = verify_file(file)
-    >>> before[0].ok, [claim.id for claim in after[0].contradicted]
+    >>> before[0].ok, [claim.id for claim in after[0].contradicted][:2]
     (True, ['output[2].text/html.Verdicts', 'output[2].walk'])
     """
     path = Path(path)

@@ -37,7 +37,9 @@ def files(tmp_path):
         )
         good = envelope.to_notebook(tmp_path / "good.ipynb")
     forged = tmp_path / "forged.ipynb"
-    forged.write_text(good.read_text("utf-8").replace("days 9 &gt; 7", "days 8 &gt; 7"), "utf-8")
+    text, told = good.read_text("utf-8"), "days 9 &gt; 7"
+    *before, explained = text.rpartition(">Path<")  # the path of one row says it, too
+    forged.write_text("".join(before).replace(told, "days 8 &gt; 7") + explained, "utf-8")
     empty = tmp_path / "empty.ipynb"
     empty.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "utf-8")
     return {"good": good, "forged": forged, "empty": empty, "none": tmp_path / "none.ipynb"}

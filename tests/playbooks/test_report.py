@@ -9,6 +9,7 @@ from held_plans import call, held, kinds, step
 
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks import EnforcementPolicy
+from runbook_nb.playbooks.told import Told
 
 PROBE = [{"name": "auth", "match": "auth", "description": "Look at the log-ins."}]
 
@@ -216,12 +217,12 @@ def test_the_policy_is_told_with_its_changes():
     policy = EnforcementPolicy("safe", floor="record")
     assert held(step("a", "scan"), policy=policy).report().policy == "safe, 1 change"
 
-def test_report_and_card_count_the_same_deviations():
-    policy = {"cap_counts": "all", "on_cap": "fail"}
-    enforcer = held(step("a", "scan", max_tool_calls=1), policy=policy)
-    enforcer.settle(enforcer.admit("scan"), "error")
-    enforcer.admit("pay")
-    assert enforcer.is_stuck
-    assert "step_stuck" in kinds(enforcer)
-    assert enforcer.report().deviations == ("unexpected_tool",)
-    assert "deviations 1 " in f"{enforcer.run} "
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_report_and_the_record_of_a_run_count_the_same_deviations(record):
+    enforcer = held(step("a", "scan", requires=["never"]), record_violations=record)
+    for tool in ("scan", "pay", "scan"):
+        call(enforcer, tool)
+    report, told = enforcer.finish(), Told.of_run(enforcer.run)
+    assert len(report.deviations) == told.deviations == len(report.refused) == 3
+    assert report.stuck
