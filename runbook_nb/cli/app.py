@@ -5,7 +5,8 @@ Command line layer. Everything a command needs beyond its options is imported wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
@@ -98,7 +99,6 @@ def _read_as_of(text: str | None) -> date | None:
         raise typer.BadParameter(one_line(error), param_hint="--as-of") from None
 
 
-@app.command()
 def demo(
     as_of: Annotated[
         str | None,
@@ -118,6 +118,8 @@ def demo(
     Writes the answer as envelope.json (with the evidence behind it), certificates.md (for a
     ticket), certificates.html (a page) and certificates.ipynb (a notebook). The same date and the
     same bundle give the same bytes.
+
+    Exit status: 0 the answer is written; 3 the bundle cannot be read, or holds no certificates.
     """
     from runbook_nb import Envelope, settings
     from runbook_nb._files import write_whole
@@ -161,6 +163,13 @@ def _call(box: Toolbox, name: str, day: date) -> Any:
         raise
 
 
-app.command("list")(list_books)
+def _help_of(command: Callable[..., Any]) -> str:
+    """Give what a command says of itself, each paragraph a line of its own, to be broken anew."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+app.command("demo", help=_help_of(demo))(demo)
+app.command("list", help=_help_of(list_books))(list_books)
 for command in (run, render, export, share, compare, check, verify, notebooks):
-    app.command()(command)
+    app.command(help=_help_of(command))(command)

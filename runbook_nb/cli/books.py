@@ -40,7 +40,9 @@ def list_books(
 ) -> int:
     """List the runbooks there are; with names, what each of those asks for.
 
-    What cannot be opened is listed with the reason, and the exit status is 3.
+    What cannot be opened is listed with the reason.
+
+    Exit status: 0 all can be opened; 2 nothing has a name that was given; 3 one cannot be opened.
     """
     from runbook_nb._display import through
     from runbook_nb.cli.finding import callable_in, find_book, installed_books, open_book
@@ -145,8 +147,11 @@ def run(
 ) -> int:
     """Run a runbook and show its answer.
 
-    Arguments are checked against its declared inputs before anything runs (exit status 2). A run
-    that fails or stops shows how far it came (status 3), as does one that found nothing to judge.
+    Arguments are checked against its declared inputs before anything runs. A run that fails or
+    stops shows how far it came.
+
+    Exit status: 0 there is an answer; 1 --fail-on met a verdict, or a word no row can have; 2 wrong
+    usage or arguments, nothing has run; 3 the run failed, or there was nothing to judge.
     """
     from runbook_nb import Envelope
     from runbook_nb.cli.files import checked_outputs

@@ -62,9 +62,10 @@ def check(
 ) -> int:
     """Check rule sets, playbooks, skills, notebooks and answers, and name what is wrong with them.
 
-    Whether what an answer says is true is another question; the verify command asks it. Exit
-    status: 0 nothing is wrong, though there may be warnings; 1 something is wrong; 3 a file cannot
-    be read. Of several, 1 comes before 3.
+    Whether what an answer says is true is another question; the verify command asks it.
+
+    Exit status: 0 nothing is wrong, though there may be warnings; 1 something is wrong; 3 a file
+    cannot be read. Of several, 1 comes before 3.
     """
     around = Around(tools=tools, skills=skills, policy=policy.value)
     found = [(file, _checked(file, around)) for file in files]

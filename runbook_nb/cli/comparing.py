@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from runbook_nb.cli.files import AS_JSON, DEBUG
 from runbook_nb.cli.main import ANSWERED, DIFFERENT
+from runbook_nb.errors import LoadError
+
+if TYPE_CHECKING:
+    from runbook_nb import Envelope
 
 #: What rule sets are written in.
 RULE_FILES: Final = (".yaml", ".yml")
@@ -38,6 +42,14 @@ def compare(
         ComparedForm, typer.Option("--to", help="What to show it as.")
     ] = ComparedForm.TEXT,
     as_json: AS_JSON = False,
+    which: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of several answers in BEFORE the one to take, from 0."),
+    ] = None,
+    which_after: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of several answers in AFTER the one to take, from 0."),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if a verdict or a rule differs.")
     ] = False,
@@ -46,8 +58,11 @@ def compare(
     """Compare two answers, two rule sets, or an answer with itself under other rules.
 
     No source is called: what is judged again is judged on the values it was judged on.
+
+    Exit status: 0 compared; 1 something differs, where --exit-code asks for that; 3 a file cannot
+    be read, or carries no answer.
     """
-    compared, differs = _compared(before, after)
+    compared, differs = _compared(before, after, which, which_after)
     form = ComparedForm.JSON if as_json else to
     if form is ComparedForm.JSON:
         print(compared.to_json(indent=1))
@@ -58,12 +73,16 @@ def compare(
     return DIFFERENT if exit_code and differs else ANSWERED
 
 
-def _compared(before: Path, after: Path) -> tuple[Any, bool]:
+def _compared(
+    before: Path, after: Path, which: int | None, which_after: int | None
+) -> tuple[Any, bool]:
     from runbook_nb.rules import RuleSet
     from runbook_nb.rules.changes import differing
-    from runbook_nb.share.hydrate import read_envelope
 
     old, new = (path.suffix.lower() in RULE_FILES for path in (before, after))
+    for rules, chosen, option in ((old, which, "--which"), (new, which_after, "--which-after")):
+        if rules and chosen is not None:
+            raise typer.BadParameter("rules hold no answers to choose of", param_hint=option)
     if old and new:
         revision = RuleSet.load(before).compare(RuleSet.load(after))
         return revision, bool(revision.differing)
@@ -71,8 +90,21 @@ def _compared(before: Path, after: Path) -> tuple[Any, bool]:
         raise typer.BadParameter(
             "rules come after the answer they judge again", param_hint="BEFORE"
         )
-    answer = read_envelope(before)
-    other: Any = answer.rejudge(RuleSet.load(after)) if new else read_envelope(after)
+    answer = _read(before, which, "which=")
+    other: Any = (
+        answer.rejudge(RuleSet.load(after)) if new else _read(after, which_after, "which_after=")
+    )
     comparison = answer.compare(other)
     moved = comparison.changed or comparison.appeared or comparison.gone
     return comparison, bool(moved or comparison.not_compared or differing(comparison.rule_changes))
+
+
+def _read(file: Path, which: int | None, option: str) -> Envelope:
+    """Read the answer of one side, for which an option of its own says which of several."""
+    from runbook_nb.share.hydrate import read_envelope
+
+    try:
+        return read_envelope(file, which=which)
+    except LoadError as error:
+        error.fix = error.fix and error.fix.replace("which=", option)
+        raise

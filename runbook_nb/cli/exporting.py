@@ -55,6 +55,9 @@ def export(
     """Write an answer, or a playbook, that a file holds as other files. Nothing in it is run.
 
     A playbook is read from its own format or from CACAO, and what is lost is said.
+
+    Exit status: 0 all is written; 3 the file cannot be read, carries no answer or holds no
+    playbook, or a file cannot be written.
     """
     from runbook_nb.share.hydrate import read_envelope
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
-from runbook_nb._text import listed
+from runbook_nb._text import listed, visible
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, say_error
 from runbook_nb.errors import RunbookError
 
@@ -50,7 +50,10 @@ def render(
     which: WHICH = None,
     debug: DEBUG = False,
 ) -> None:
-    """Show an answer that a file holds. Nothing in the file is run."""
+    """Show an answer that a file holds. Nothing in the file is run.
+
+    Exit status: 0 it is shown; 3 the file cannot be read, or carries no answer.
+    """
     from runbook_nb._files import write_whole
     from runbook_nb.share.hydrate import read_envelope
 
@@ -155,26 +158,29 @@ def notebooks(
     """Run notebooks anew, and write them without what differs from run to run.
 
     The clock, ids and layout stand still. A cell whose source is as it was must show what it
-    showed; otherwise the notebook is left as it is and the exit status is 1. With --check it is 1
-    as well where the file would change.
+    showed; otherwise the notebook is left as it is.
+
+    Exit status: 0 all are as they should be; 1 one is left as it is, or with --check would change;
+    3 one cannot be read, or a cell of it failed.
     """
     from runbook_nb.testing.notebooks import refresh
 
     status = ANSWERED
     for file in files:
         done = refresh(file, accept=accept, save=not check)
+        name = visible(str(file))
         if not done.changed:
-            print(f"{file}: as it was")
+            print(f"{name}: as it was")
         elif done.saved:
-            print(f"{file}: written")
+            print(f"{name}: written")
         else:
             status = DIFFERENT
-            print(f"{file}: not written, it would change")
+            print(f"{name}: not written, it would change")
         for difference in done.differences:
-            print(difference)
+            print("\n".join(map(visible, difference.split("\n"))))
     return status
 
 
 def say_written(path: Path, stream: TextIO | None = None) -> None:
     """Say that a file was written, and how large it is."""
-    print(f"wrote {os.fspath(path)} ({path.stat().st_size / 1000:.0f} kB)", file=stream)
+    print(f"wrote {visible(os.fspath(path))} ({path.stat().st_size / 1000:.0f} kB)", file=stream)

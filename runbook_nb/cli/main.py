@@ -37,7 +37,7 @@ NOT_CARRIED: Final = 4
 
 #: An argument of Python, where a message says to give one.
 _ARGUMENT: Final = re.compile(
-    r"\b((?:give|say|pass) )(which|which_after|tools|skills|lossy)="
+    r"\b((?:give|say|pass) )(which|which_after|tools|skills|lossy|in_place)="
     r"(?:True\b)?"
 )
 

@@ -12,7 +12,9 @@ from typing import Annotated
 
 import typer
 
-from runbook_nb.cli.main import ANSWERED, DIFFERENT
+from runbook_nb.cli.files import say_written
+from runbook_nb.cli.main import ANSWERED, DIFFERENT, one_line
+from runbook_nb.errors import DefinitionError
 
 #: Rows of each list that the report shows.
 MAX_ROWS = 1_000
@@ -45,6 +47,9 @@ def share(
     keep_widgets: Annotated[
         bool, typer.Option("--keep-widgets", help="Keep widgets whose saved state is complete.")
     ] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Let --out be the notebook itself, overwriting it.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 where something has to go.")
     ] = False,
@@ -58,18 +63,28 @@ def share(
     Widgets fall back to their static views; timing, folders and secrets are taken out of
     everything that can be looked into; what cannot is said. Answers in it stay readable. The
     report goes to the standard error stream. Nothing in the notebook is run.
+
+    Exit status: 0 it is written, or with --check nothing would have to go; 1 with --check something
+    would; 2 wrong usage, also where FILE itself would be overwritten; 3 it cannot be read.
     """
     from runbook_nb.settings import settings
     from runbook_nb.share.sharing import share_notebook
 
-    shared = share_notebook(
-        file,
-        out,
-        redact={"keys": redact or []},
-        values=[_value_of(name) for name in value_from_env or ()],
-        keep_widgets=keep_widgets,
-        dry=check,
-    )
+    values = [_value_of(name) for name in value_from_env or ()]
+    try:
+        shared = share_notebook(
+            file,
+            out,
+            redact={"keys": redact or []},
+            values=values,
+            keep_widgets=keep_widgets,
+            dry=check,
+            in_place=in_place,
+        )
+    except DefinitionError as error:
+        if error.code != "would_overwrite":
+            raise
+        raise typer.BadParameter(one_line(error), param_hint="--out") from None
     with settings(max_text_rows=MAX_ROWS):
         print(str(shared), file=sys.stderr)
     if as_json:
@@ -77,8 +92,7 @@ def share(
 
         print(json.dumps(shared.to_dict(), ensure_ascii=False, indent=1))
     if shared.written is not None:
-        size = shared.written.stat().st_size / 1000
-        print(f"wrote {os.fspath(shared.written)} ({size:.0f} kB)", file=sys.stderr)
+        say_written(shared.written, sys.stderr)
     return ANSWERED if shared.clean or not check else DIFFERENT
 
 

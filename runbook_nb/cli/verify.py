@@ -71,9 +71,10 @@ def verify(  # noqa: PLR0917 - options of a command
     """Check every claim of the answers and journals in files. Nothing in a file is run.
 
     What can be worked out anew from what a file carries is: counters, table, ledger, verdicts,
-    meanings, digests, and what is shown of them; of a journal, each decision of its plans. Exit
-    status: 0 nothing is contradicted; 1 a claim is contradicted; 3 a file cannot be read; 4 a file
-    carries no answer. Of several, 1 comes before 3, and 3 before 4.
+    meanings, digests, and what is shown of them; of a journal, each decision of its plans.
+
+    Exit status: 0 nothing is contradicted; 1 a claim is contradicted; 3 a file cannot be read; 4 a
+    file carries no answer. Of several, 1 comes before 3, and 3 before 4.
     """
     from runbook_nb.rules import RuleSet
     from runbook_nb.share.verify import verify_file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from runbook_nb._text import clip, visible
 from runbook_nb._value import frozen
@@ -169,4 +169,4 @@ class Settlement:
 
     closed: bool
     step_id: str | None = None
-    violations: tuple[Any, ...] = ()
+    violations: tuple[EnforcementViolation, ...] = ()

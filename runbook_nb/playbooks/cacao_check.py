@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from runbook_nb._parsed import Parsed
-from runbook_nb._text import at, clip, counted, did_you_mean, listed, visible
+from runbook_nb._text import at, counted, did_you_mean, listed
 from runbook_nb.playbooks.cacao import (
     EXTENSION,
     EXTENSION_VERSION,
@@ -25,7 +25,7 @@ from runbook_nb.playbooks.cacao import (
     links_of,
     next_of,
 )
-from runbook_nb.playbooks.problems import FileProblem
+from runbook_nb.playbooks.problems import FileProblem, told
 
 _REQUIRED: Final = ("id", "name", "created_by", "created", "modified", "workflow_start", "workflow")
 
@@ -69,16 +69,14 @@ def _problems(document: Mapping[str, Any]) -> list[FileProblem]:
     kind = document.get("type")
     if kind != "playbook":
         fix = "a CACAO playbook has the type 'playbook'"
-        return [
-            _bad("not_a_playbook", "type", f"it is {_shown(kind)}, so this is no playbook", fix)
-        ]
+        return [_bad("not_a_playbook", "type", f"it is {told(kind)}, so this is no playbook", fix)]
     version = document.get("spec_version")
     if version != SPEC_VERSION:
         return [
             _bad(
                 "other_version",
                 "spec_version",
-                f"it is written in {_shown(version)}",
+                f"it is written in {told(version)}",
                 f"only {SPEC_VERSION!r} is read; convert it first",
             )
         ]
@@ -111,7 +109,7 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[FileProblem]:
             yield _bad(
                 "bad_time",
                 name,
-                f"{_shown(document[name])} is no time",
+                f"{told(document[name])} is no time",
                 "write it in UTC, like '2026-11-29T01:02:03.000Z'",
             )
     yield from _extensions(document.get("playbook_extensions"), "playbook_extensions", document)
@@ -138,7 +136,7 @@ def _of_beginnings(
         elif name in document and target not in workflow:
             yield _unknown(name, target)
         elif name == "workflow_start" and starts and target not in starts:
-            yield _bad("bad_id", name, f"{_shown(target)} is no start", f"it is {starts[0]!r}")
+            yield _bad("bad_id", name, f"{told(target)} is no start", f"it is {starts[0]!r}")
 
 
 def _of_extension(definitions: Any) -> Iterator[FileProblem]:
@@ -148,7 +146,7 @@ def _of_extension(definitions: Any) -> Iterator[FileProblem]:
     if str(version).partition(".")[0] != EXTENSION_VERSION.partition(".")[0]:
         place = at(at("extension_definitions", EXTENSION), "version")
         fix = "read it with a newer runbook_nb"
-        yield _bad("other_version", place, f"it is version {_shown(version)} of what is read", fix)
+        yield _bad("other_version", place, f"it is version {told(version)} of what is read", fix)
 
 
 def _of_step(key: Any, step: Any, document: Mapping[str, Any]) -> Iterator[FileProblem]:
@@ -159,7 +157,7 @@ def _of_step(key: Any, step: Any, document: Mapping[str, Any]) -> Iterator[FileP
     kind = step.get("type")
     if kind not in STEP_TYPES:
         fix = did_you_mean(str(kind), STEP_TYPES) or f"use {listed(STEP_TYPES, 'or')}"
-        yield _bad("unknown_step_type", f"{place}.type", f"there is no step {_shown(kind)}", fix)
+        yield _bad("unknown_step_type", f"{place}.type", f"there is no step {told(kind)}", fix)
         return
     yield from _no_id(key, place, kind)
     texts = {"name": str, "description": str, "step_extensions": dict}
@@ -176,7 +174,7 @@ def _of_step(key: Any, step: Any, document: Mapping[str, Any]) -> Iterator[FileP
             yield _bad(
                 "bad_time",
                 f"{place}.{name}",
-                f"{_shown(value)} is no time",
+                f"{told(value)} is no time",
                 "write milliseconds as a whole number",
             )
     yield from _of_links(kind, step, place, document["workflow"])
@@ -235,7 +233,7 @@ def _of_references(
                 yield from _no_id(target, f"{place}.{name}", "group")
             elif not isinstance(known, Mapping) or target not in known:
                 yield _bad(
-                    "unknown_reference", f"{place}.{name}", f"{home} does not hold {_shown(target)}"
+                    "unknown_reference", f"{place}.{name}", f"{home} does not hold {told(target)}"
                 )
     yield from _extensions(step.get("step_extensions"), f"{place}.step_extensions", document)
 
@@ -245,10 +243,10 @@ def _extensions(given: Any, place: str, document: Mapping[str, Any]) -> Iterator
     for key, held in given.items() if isinstance(given, Mapping) else ():
         if not isinstance(known, Mapping) or key not in known:
             yield _bad(
-                "unknown_reference", place, f"extension_definitions does not hold {_shown(key)}"
+                "unknown_reference", place, f"extension_definitions does not hold {told(key)}"
             )
         if not isinstance(held, Mapping):
-            yield _bad("wrong_type", place, f"what {_shown(key)} says is no mapping")
+            yield _bad("wrong_type", place, f"what {told(key)} says is no mapping")
 
 
 def _of_commands(commands: Sequence[Any], place: str) -> Iterator[FileProblem]:
@@ -261,7 +259,7 @@ def _of_commands(commands: Sequence[Any], place: str) -> Iterator[FileProblem]:
             continue
         yield from _wrong(command, f"{where}.", {"command": str, "description": str})
         if "command" not in command and "command_b64" not in command:
-            yield _bad("no_command", where, f"{_shown(command['type'])} says no command")
+            yield _bad("no_command", where, f"{told(command['type'])} says no command")
         for name in ("command_b64", "content_b64"):
             if name in command and decoded(command[name]) is None:
                 yield _bad("bad_base64", f"{where}.{name}", "it is no base64")
@@ -357,13 +355,13 @@ def _no_id(value: Any, where: str, kind: str) -> Iterator[FileProblem]:
     found = kind_of(value)
     if found is None:
         fix = f"an id reads '{kind}--<uuid>'"
-        yield _bad("bad_id", where, f"{_shown(value)} is no id", fix)
+        yield _bad("bad_id", where, f"{told(value)} is no id", fix)
     elif found != kind:
-        yield _bad("bad_id", where, f"{_shown(value)} is the id of no {kind}")
+        yield _bad("bad_id", where, f"{told(value)} is the id of no {kind}")
 
 
 def _unknown(where: str, target: Any) -> FileProblem:
-    return _bad("unknown_reference", where, f"the workflow does not hold {_shown(target)}")
+    return _bad("unknown_reference", where, f"the workflow does not hold {told(target)}")
 
 
 def _type(step: Any) -> Any:
@@ -372,11 +370,7 @@ def _type(step: Any) -> Any:
 
 def _named(key: str, workflow: Mapping[str, Any]) -> str:
     name = workflow[key].get("name")
-    return _shown(name) if name else f"the {workflow[key]['type']} {key}"
-
-
-def _shown(value: Any) -> str:
-    return visible(clip(repr(value), 80))
+    return told(name) if name else f"the {workflow[key]['type']} {key}"
 
 
 def _bad(code: str, where: str, message: str, fix: str | None = None) -> FileProblem:

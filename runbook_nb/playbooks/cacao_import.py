@@ -173,7 +173,7 @@ class _Reading:
             if (name not in _READ or (name == "name" and not foreign))
             and usual.get(name, _Reading) != value
         }
-        others = {k: v for k, v in step.get("step_extensions", {}).items() if k != EXTENSION}
+        others = _others(step.get("step_extensions", {}))
         rest.update({"step_extensions": others} if others else {})
         rest.update(unknown)
         for name in rest:
@@ -258,9 +258,7 @@ class _Reading:
         }
         if self._is_ours:  # it only sums up what stands in the document
             rest.pop("playbook_processing_summary", None)
-        others = {
-            k: v for k, v in document.get("playbook_extensions", {}).items() if k != EXTENSION
-        }
+        others = _others(document.get("playbook_extensions", {}))
         return {**rest, "playbook_extensions": others} if others else rest
 
     def _validated(self, model: Any, given: Mapping[str, Any], place: str) -> Any:
@@ -293,6 +291,11 @@ def _ours(extensions: Any) -> dict[str, Any]:
     """Give what our extension says; of a later version it is not understood."""
     held = extensions.get(EXTENSION) if isinstance(extensions, Mapping) else None
     return dict(held) if isinstance(held, Mapping) else {}
+
+
+def _others(extensions: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what extensions that are not ours say."""
+    return {key: value for key, value in extensions.items() if key != EXTENSION}
 
 
 def _sorted_out(

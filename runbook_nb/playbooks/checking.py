@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     Model = TypeVar("Model", bound=BaseModel)
 
+#: How many problems there may be for a further key to be told which was meant.
+MOST_MEANT: Final = 200
+
 _TEXT_LISTS: Final = ("expected_tools", "hints")
 
 _TRUTH: Final = ("is neither true nor false", "write true or false")
@@ -193,7 +196,7 @@ def _unknown(
         if key in GRAPH_KEYS:
             fix: str | None = "it is of graph playbooks; see expected_tools, requires and kind"
         else:
-            fix = did_you_mean(key, known)
+            fix = did_you_mean(key, known) if len(found.problems) < MOST_MEANT else None
             if fix is None and own:
                 fix = f"put it under metadata, or call it {'x-' + key!r}"
             elif fix is None:

@@ -6,7 +6,7 @@ Everything here reads the terms and the state of a plan and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from runbook_nb._text import counted, listed
 from runbook_nb._value import frozen
@@ -23,6 +23,9 @@ from runbook_nb.playbooks.model import RequiredProbe, StepExecution
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.state import Call, PlanState
 from runbook_nb.playbooks.terms import StepTerms, Terms
+
+if TYPE_CHECKING:
+    from runbook_nb.playbooks.checks import CheckOutcome
 
 #: What a call that ended does to its step.
 Ending = Literal["calls", "cap", "fail", "hold"]
@@ -124,8 +127,7 @@ def shortfalls(terms: StepTerms, state: PlanState, *, by_person: bool = False) -
         lacking = lacking_tools(terms, state, by_person=by_person)
         if lacking:
             found.append(tools_missing(terms, lacking))
-    if terms.checks is not None:
-        found += _unmet_checks(terms, state)
+    found += _unmet_checks(terms, state)
     if terms.step.kind == "approval" and not (facts is not None and facts.approvals):
         found.append(
             Shortfall(
@@ -170,7 +172,7 @@ def unmatched_probes(terms: StepTerms, record: StepExecution | None) -> list[str
 
 def unmet_checks(terms: StepTerms, state: PlanState) -> list[str]:
     """Name the checks of a step, and its validation, that do not hold."""
-    return [] if terms.checks is None else [one.name for one in _failing(terms, state)]
+    return [one.name for one in _failing(terms, state)]
 
 
 def calls_of(state: PlanState, step_id: str) -> list[Call]:
@@ -179,7 +181,9 @@ def calls_of(state: PlanState, step_id: str) -> list[Call]:
     return [] if facts is None else [state.calls[one] for one in facts.calls if one in state.calls]
 
 
-def _failing(terms: StepTerms, state: PlanState) -> list[Any]:
+def _failing(terms: StepTerms, state: PlanState) -> list[CheckOutcome]:
+    if terms.checks is None:
+        return []
     from runbook_nb.playbooks.checks import evaluate_checks, evaluate_validation
 
     calls = calls_of(state, terms.id)

@@ -511,7 +511,7 @@ class PlaybookEnforcer(HeldSteps, Followed):
             tool,
             found,
             None if terms is None else terms.step,
-            at=self._keeper.now or self.plan.started_at,
+            at=self._keeper.moment(),
             told=state.record,
             seq=call.seq if call is not None and not provisional else None,
             provisional=provisional,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from warnings import warn
 
 from runbook_nb._display import Renderable
@@ -295,15 +295,8 @@ class PlaybookEnforcerHook(Listening, Renderable):
                 raise TypeError("the selector is async, and is asked where nothing can be awaited")
             playbook = None if chosen is None else load_playbook(chosen)
         except Exception as error:
-            return Closed(
-                code="selector_failed",
-                message=(
-                    f"the playbook of this run could not be chosen ({type(error).__name__}), "
-                    "so that none of its calls is let through"
-                ),
-                hint="A person has to mend the selector and start the run again.",
-                error=error,
-            )
+            hint = "A person has to mend the selector and start the run again."
+            return _closed("selector_failed", "playbook", "chosen", hint, error)
         if playbook is None:
             return None
         try:
@@ -311,15 +304,8 @@ class PlaybookEnforcerHook(Listening, Renderable):
                 self._look_over(playbook)
             enforcer = self._begun(playbook, key)
         except Exception as error:
-            return Closed(
-                code="plan_failed",
-                message=(
-                    f"the plan of this run could not be begun ({type(error).__name__}), "
-                    "so that none of its calls is let through"
-                ),
-                hint="A person has to see to what keeps it, and start the run again.",
-                error=error,
-            )
+            hint = "A person has to see to what keeps it, and start the run again."
+            return _closed("plan_failed", "plan", "begun", hint, error)
         note_last(enforcer)
         return enforcer
 
@@ -534,6 +520,25 @@ class PlaybookEnforcerHook(Listening, Renderable):
         finally:
             if self._scope == "run":
                 self.finish(key)
+
+
+def _closed(
+    code: Literal["selector_failed", "plan_failed"],
+    what: str,
+    done: str,
+    hint: str,
+    error: Exception,
+) -> Closed:
+    """Say why no call of a run is let through."""
+    return Closed(
+        code=code,
+        message=(
+            f"the {what} of this run could not be {done} ({type(error).__name__}), "
+            "so that none of its calls is let through"
+        ),
+        hint=hint,
+        error=error,
+    )
 
 
 def as_hook(plan: Any) -> PlaybookEnforcerHook:

@@ -6,7 +6,7 @@ Playbooks layer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runbook_nb._text import clip, counted, visible
 from runbook_nb._view import Badge, Card, Cell, Column, Data, Section, Table
@@ -14,6 +14,7 @@ from runbook_nb.playbooks.scopes import Closed, Seat
 from runbook_nb.settings import settings
 
 if TYPE_CHECKING:
+    from runbook_nb.playbooks.enforcer import PlaybookEnforcer
     from runbook_nb.playbooks.hook import PlaybookEnforcerHook
 
 _LONGEST = 60
@@ -70,7 +71,7 @@ def hook_card(hook: PlaybookEnforcerHook, seats: Sequence[Seat]) -> Card:
 
 def _row(seat: Seat) -> tuple[Cell, ...]:
     key = Data(value=seat.key, tone="code")
-    plan: Any = seat.held
+    plan = seat.held
     if plan is None:
         return (key, None, "not held to a playbook", None, None, None)
     if isinstance(plan, Closed):
@@ -87,7 +88,7 @@ def _row(seat: Seat) -> tuple[Cell, ...]:
     )
 
 
-def _standing(plan: Any) -> Cell:
+def _standing(plan: PlaybookEnforcer) -> Cell:
     if plan.is_complete:
         return Badge(word="complete", role="completed")
     if plan.is_stuck:

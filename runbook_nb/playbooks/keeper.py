@@ -134,7 +134,7 @@ class Keeper:
         forked.given = dict(self.given)
         return forked
 
-    def _now(self) -> datetime:
+    def moment(self) -> datetime:
         """Give the time: one for all that is made of one thing that was asked."""
         if self.now is not None:
             return self.now
@@ -142,7 +142,7 @@ class Keeper:
         return moment
 
     def _happen(self, kind: type[Event], **fields: Any) -> Any:
-        event = kind(seq=self.state.seq + 1, at=self._now(), **fields)
+        event = kind(seq=self.state.seq + 1, at=self.moment(), **fields)
         apply(self.state, event)
         self.made.append(event)
         return event
@@ -461,7 +461,7 @@ class Keeper:
             if record is None or record.started_at is None or step.index in self.state.closed:
                 continue
             facts = self.state.facts_of(step.id)
-            seconds = (self._now() - record.started_at).total_seconds()
+            seconds = (self.moment() - record.started_at).total_seconds()
             allowed = step.seconds or 0.0
             if facts.timed_out_at is not None or seconds <= allowed:
                 continue

@@ -189,7 +189,7 @@ def subject_of(arguments: Any) -> tuple[str | None, bool]:
 
 
 def _ends_word(prefix: str, rest: str) -> bool:
-    return rest[0].isspace() or not (prefix[-1].isalnum() or prefix[-1] in "_-.")
+    return rest[0] in " \t" or not (prefix[-1].isalnum() or prefix[-1] in "_-.")
 
 
 def _runs_more(command: str) -> bool:

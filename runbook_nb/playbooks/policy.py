@@ -189,7 +189,7 @@ class EnforcementPolicy(Renderable):
                 where="profile",
                 fix=did_you_mean(str(profile), PROFILES) or "use 'safe' or 'compat'",
             )
-        values = {name: flag[PROFILES[::-1].index(profile)] for name, flag in _FLAGS.items()}
+        values = _rules_of(profile)
         for name, value in overrides.items():
             values[name] = _checked(name, value)
         object.__setattr__(self, "profile", profile)
@@ -233,12 +233,8 @@ class EnforcementPolicy(Renderable):
     @property
     def overrides(self) -> dict[str, Any]:
         """The rules that are not as the profile has them."""
-        side = PROFILES[::-1].index(self.profile)
-        return {
-            name: getattr(self, name)
-            for name, flag in _FLAGS.items()
-            if getattr(self, name) != flag[side]
-        }
+        usual = _rules_of(self.profile)
+        return {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
 
     @property
     def label(self) -> str:
@@ -263,6 +259,12 @@ class EnforcementPolicy(Renderable):
         """
         told = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**told, "always_allowed": list(self.always_allowed)}
+
+
+def _rules_of(profile: str) -> dict[str, Any]:
+    return {
+        name: compat if profile == "compat" else safe for name, (compat, safe, _) in _FLAGS.items()
+    }
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -60,7 +60,8 @@ class Findings:
 
     def add(self, code: str, where: str, message: str, fix: str | None = None) -> None:
         """Note what is wrong at a place, unless it, or what it is in, is known to be wrong."""
-        if where in self._places or any(_is_in(where, place) for place in self._places):
+        around = (where[:end] for end, mark in enumerate(where) if mark in ".[" and end)
+        if where in self._places or not self._places.isdisjoint(around):
             return
         self._places.add(where)
         line, column = self._parsed.line_of(where), self._parsed.column_of(where)
@@ -68,10 +69,6 @@ class Findings:
             code=code, where=where or None, message=message, fix=fix, line=line, column=column
         )
         self.problems.append(problem)
-
-
-def _is_in(where: str, place: str) -> bool:
-    return bool(place) and where.startswith((f"{place}.", f"{place}["))
 
 
 def refused(

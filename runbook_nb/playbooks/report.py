@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runbook_nb._display import Renderable
 from runbook_nb._value import frozen
@@ -19,6 +19,11 @@ from runbook_nb.playbooks.values import Kept
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
+    from runbook_nb.playbooks.state import Call
+
+
+#: Violations that are told of beside the deviations: as ``unresolved``, and as ``stuck``.
+_TOLD_BESIDE = ("unresolved_step", "step_stuck")
 
 
 @frozen(repr=False)
@@ -61,7 +66,7 @@ class PlaybookReport(Renderable):
     verdict: str
     unresolved: tuple[str, ...] = ()
     unmatched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refused: tuple[Any, ...] = ()
+    refused: tuple[Call, ...] = ()
     stuck: str | None = None
     deviations: tuple[str, ...] = ()
     score: float = 1.0
@@ -97,10 +102,9 @@ def report_of(keeper: Keeper) -> PlaybookReport:
     deviations = [call.violation or "" for call in refused if call.step_id is None]
     for facts in state.steps.values():
         deviations += [*facts.refused.elements(), *facts.violations]
-    deviations = [one for one in deviations if one != "unresolved_step"]
     if state.record:  # in the order in which they happened
         deviations = [one.violation_type for one in state.violations]
-        deviations = [one for one in deviations if one != "unresolved_step"]
+    deviations = [one for one in deviations if one not in _TOLD_BESIDE]
     unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
     verdict = "pass_with_deviations" if deviations else "pass"
     return PlaybookReport(

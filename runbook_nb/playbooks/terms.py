@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._text import MISSING, counted, did_you_mean, listed
 from runbook_nb._value import frozen
@@ -26,6 +26,9 @@ from runbook_nb.playbooks.skills import (
     is_outside,
     unresolved_skills,
 )
+
+if TYPE_CHECKING:
+    from runbook_nb.playbooks.checks import StepChecks
 
 #: Marks of a glob among names that are always allowed.
 _GLOB: Final = "*?["
@@ -73,7 +76,7 @@ class StepTerms:
     person: bool = False
     closed_to_tools: bool = False
     open_ended: bool = False
-    checks: Any = None
+    checks: StepChecks | None = None
     seconds: float | None = None
     unresolved: tuple[str, ...] = ()
 
@@ -164,7 +167,7 @@ class Terms:
         return _terms_of(-1, step, self.skills, self.policy, None)
 
 
-def _checks_of(playbook: Playbook, policy: EnforcementPolicy) -> list[Any]:
+def _checks_of(playbook: Playbook, policy: EnforcementPolicy) -> list[StepChecks | None]:
     steps = playbook.steps
     if not policy.evaluate_validation or not any(s.checks or s.validation for s in steps):
         return [None] * len(steps)
@@ -179,7 +182,7 @@ def _terms_of(
     step: PlaybookStep,
     skills: Mapping[str, Any],
     policy: EnforcementPolicy,
-    checks: Any,
+    checks: StepChecks | None,
 ) -> StepTerms:
     floor, cap = effort_of(step, skills, inherit=policy.inherit_effort)
     entries = allowed_tools_for(step, skills, empty_skill_list=policy.empty_skill_list)

@@ -60,6 +60,8 @@ class Learning:
         Of fewer: too short to be looked for.
     names : set of str
         Names that the notebook itself declares to be those of secrets.
+    met : set of str
+        Names the policy hides, under which something stood.
 
     Examples
     --------
@@ -75,12 +77,14 @@ class Learning:
         self.names: set[str] = set()
         self.texts: set[str] = set()
         self.short: set[str] = set()
+        self.met: set[str] = set()
 
     def named(self, name: str) -> bool:
         """Say whether what stands under a name is hidden."""
-        return (
-            name in self.names or self._redactor.names(name) or (self._guess and looks_secret(name))
-        )
+        if self._redactor.names(name):
+            self.met.add(name)
+            return True
+        return name in self.names or (self._guess and looks_secret(name))
 
     def tell(self, value: Any) -> None:
         """Learn a value that is a secret."""

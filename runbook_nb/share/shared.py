@@ -101,6 +101,8 @@ class SharedNotebook(Immutable, Renderable):
         How many there are in it; answers are those that can be read back.
     text : str
         The file that can be handed on, as text.
+    never : tuple of str
+        Names and patterns of the policy that met nothing.
 
     Examples
     --------
@@ -116,6 +118,7 @@ class SharedNotebook(Immutable, Renderable):
     answers: int
     written: Path | None = None
     text: str = field(default="", repr=False)
+    never: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -137,6 +140,7 @@ class SharedNotebook(Immutable, Renderable):
             "outputs": self.outputs,
             "answers": self.answers,
             "findings": [one.to_dict() for one in self.findings],
+            "never": list(self.never),
         }
 
     def view(self) -> Card:
@@ -177,3 +181,7 @@ class SharedNotebook(Immutable, Renderable):
         if not self.findings:
             prose = Prose(text="Nothing in it had to be removed or replaced.")
             yield Section(label="", parts=(prose,))
+        if self.never:
+            names = [part for name in self.never for part in (Data(value=name), ",")]
+            said = ("Nothing was met by", *names[:-1], ": a misspelt name hides nothing.")
+            yield Section(label="", parts=(Prose(text=said, tone="warning"),))

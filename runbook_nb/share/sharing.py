@@ -8,7 +8,8 @@ was made safe before is left as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -53,6 +54,7 @@ def share_notebook(
     keep_widgets: bool = False,
     guess: bool = True,
     dry: bool = False,
+    in_place: bool = False,
 ) -> SharedNotebook:
     """Write a notebook so that it can be handed on, and report what that took.
 
@@ -79,6 +81,8 @@ def share_notebook(
         Whether names such as ``password`` or ``api_key`` are those of secrets.
     dry : bool
         Whether to report only, and write nothing.
+    in_place : bool
+        Whether ``out`` may be the notebook itself, which is gone then.
 
     Returns
     -------
@@ -90,6 +94,8 @@ def share_notebook(
         It is no notebook of nbformat 4.
     DocumentError
         It does not follow its own version of nbformat.
+    DefinitionError
+        ``out`` is the notebook itself (``would_overwrite``).
 
     Examples
     --------
@@ -114,10 +120,17 @@ def share_notebook(
             learning.texts.update(envelope.run.redactor.secret_texts)
     machine = Machine(path.resolve().parent)
     target = Path(_beside(path) if out is None else out)
+    if out is not None and not (dry or in_place) and target.exists() and target.samefile(path):
+        raise DefinitionError(
+            f"{show(target.name)} is the notebook itself, and would be overwritten",
+            code="would_overwrite",
+            where="out",
+            fix="name another file, or say in_place=True where that is meant",
+        )
     name = path.name if dry and out is None else target.name
     made, findings = made_safe(document, learning, machine, keep_widgets=keep_widgets, name=name)
     text = written(made)
-    shared = _report(path, made, findings, text)
+    shared = replace(_report(path, made, findings, text), never=_never(policy, learning.met))
     return shared if dry else replace(shared, written=write_whole(target, text, like=path))
 
 
@@ -128,6 +141,13 @@ def _policy(redact: Redact | Mapping[str, Any] | None, values: Iterable[str]) ->
             "values is a text, not a list of texts", where="values", fix="write values=[text]"
         )
     return replace(policy, values=tuple(dict.fromkeys((*policy.values, *values))))
+
+
+def _never(policy: Redact, met: Collection[str]) -> tuple[str, ...]:
+    """Name what of a policy met nothing; of a name with dots in it each part is one."""
+    words = {part for name in met for part in (name, *name.split("."))}
+    keys = [key for key in policy.keys if key not in words]
+    return (*keys, *(one for one in policy.patterns if not any(re.search(one, it) for it in words)))
 
 
 def _beside(path: Path) -> Path:
@@ -146,7 +166,7 @@ def read_as_it_is(path: Path) -> NotebookNode:
     from nbformat import reader
     from nbformat.v4 import nbformat_minor as newest
 
-    from runbook_nb.share.hydrate import text_of
+    from runbook_nb.share.hydrate import document_in, text_of
 
     try:
         # Not `nbformat.reads`, which puts ids left to chance where there are none.
@@ -156,8 +176,10 @@ def read_as_it_is(path: Path) -> NotebookNode:
         raise
     except Exception as error:  # nbformat raises whatever its parts raise
         raise LoadError(
-            f"{show(path.name)} cannot be read as a notebook: {type(error).__name__}",
+            f"{show(path.name)} cannot be read as a notebook: {_why(document_in(path))}",
             where=str(path),
+            fix="give a notebook of nbformat 4; an answer in another file is written as one by "
+            "runbook-nb export --out NAME.ipynb",
         ) from error
     if major != 4 or minor > newest or not isinstance(document.get("cells"), list):
         raise LoadError(
@@ -168,6 +190,17 @@ def read_as_it_is(path: Path) -> NotebookNode:
         )
     _check(document)
     return document
+
+
+def _why(held: Any) -> str:
+    if not isinstance(held, Mapping):
+        kind = {list: "a list", str: "a text", type(None): "null"}.get(type(held), "a number")
+        return f"it holds {kind}"
+    if "nbformat" not in held:
+        return "it does not say its nbformat, as every notebook does"
+    if not isinstance(held["nbformat"], int):
+        return "its nbformat is no whole number"
+    return "its cells are not those of a notebook"
 
 
 def _check(document: NotebookNode) -> None:

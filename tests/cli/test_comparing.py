@@ -80,6 +80,29 @@ def test_rules_before_an_answer_are_wrong_usage(files):
     assert "rules come after the answer they judge again" in err
 
 
+def both(first, second, name):
+    """Put the outputs of two notebooks into one."""
+    held, other = (json.loads(Path(one).read_text()) for one in (first, second))
+    held["cells"] += [{**cell, "id": f"more-{n}"} for n, cell in enumerate(other["cells"])]
+    Path(name).write_text(json.dumps(held))
+
+
+def test_of_several_answers_each_side_says_which(files):
+    both("v1.ipynb", "v2.ipynb", "both.ipynb")
+    one = files("compare", "v1.json", "v2.json")
+    assert files("compare", "both.ipynb", "both.ipynb", "--which", "0", "--which-after", "1") == one
+    assert files("compare", "both.ipynb", "v2.json", "--which", "0") == one
+    assert files("compare", "both.ipynb", "v2.yaml", "--which", "0")[0] == 0
+    status, _, err = files("compare", "both.ipynb", "v2.json")
+    assert status == 3
+    assert err.endswith("; say --which, from 0\n")
+    assert files("compare", "v1.json", "both.ipynb")[2].endswith("; say --which-after, from 0\n")
+    assert files("render", "both.ipynb")[2].endswith("; say --which, from 0\n")
+    status, _, err = files("compare", "v1.json", "v2.yaml", "--which-after", "0")
+    assert status == 2
+    assert "--which-after: rules hold no answers" in err
+
+
 def test_a_file_that_cannot_be_read_is_status_3(files):
     status, out, err = files("compare", "v1.json", "gone.json")
     assert (status, out) == (3, "")

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,64 @@ def test_the_help_documents_the_exit_statuses(call):
         "2 wrong usage, nothing has run; 3 no answer" in words
     )
     assert words.endswith("4 a file carries no answer to be checked.")
+
+
+COMMANDS = ("demo", "list", "run", "render", "export", "share", "compare", "check", "verify")
+
+
+@pytest.mark.parametrize("width", [60, 71, 80])
+@pytest.mark.parametrize("name", [*COMMANDS, "notebooks"])
+def test_help_says_the_exit_statuses_and_breaks_lines_where_they_are_full(
+    call, monkeypatch, name, width
+):
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", width)
+    status, out, _ = call(name, "--help")
+    assert status == 0
+    said = re.split(r"\n[╭┌]", out)[0]
+    assert "Exit status: 0 " in " ".join(said.split())
+    for paragraph in re.split(r"\n\s*\n", said):
+        lines = [line.strip() for line in paragraph.strip().splitlines()]
+        for line, following in pairwise(lines):
+            assert len(line) + 1 + len(following.split()[0]) > width - 2, (line, following)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "a\x1b[31m.yaml"],
+        ["render", "a\x1b[31m\n.json"],
+        ["compare", "a\u202e.yaml", "b\x9b.yaml"],
+        ["share", "a\x1b].ipynb"],
+        ["export", "a\x1b.yaml", "--to", "native"],
+        ["notebooks", "a\x1b.ipynb"],
+        ["verify", "a\x1b.ipynb"],
+        ["list", "a\x1b[31m"],
+        ["run", "a\x1b[31m:b"],
+        ["a\x1b[31m"],
+        ["render", "--\x1b[31m"],
+        ["export", "a.json", "--out", "a\x1b[31m"],
+    ],
+)
+def test_what_is_said_of_foreign_names_cannot_act_on_the_terminal(call, arguments):
+    status, out, err = call(*arguments)
+    assert status in (2, 3)
+    assert (out + err).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("command", "rest"),
+    [
+        ("check", []),
+        ("verify", []),
+        ("share", []),
+        ("render", []),
+        ("notebooks", []),
+        ("export", ["--out", "x.md"]),
+        ("compare", ["gone.json"]),
+    ],
+)
+def test_a_file_that_is_not_there_is_the_same_status_everywhere(call, command, rest):
+    assert call(command, "gone.ipynb", *rest)[0] == 3
 
 
 def test_the_module_is_the_command():

@@ -74,6 +74,47 @@ def test_the_report_is_given_as_json_when_asked(call, notebook):
     assert not report["clean"]
 
 
+def test_a_name_that_met_nothing_is_said(call, notebook):
+    names = ("--redact", "stash", "--redact", "stach")
+    _, out, err = call("share", "mine.ipynb", *names, "--json")
+    assert json.loads(out)["never"] == ["stach"]
+    assert "Nothing was met by stach: a misspelt name hides nothing." in " ".join(err.split())
+    again = call("share", "mine.shared.ipynb", "--check", "--redact", "stash", "--json")
+    assert json.loads(again[1])["never"] == []
+    assert "Nothing was met" not in again[2]
+
+
+@pytest.mark.parametrize("name", ["mine.ipynb", "./mine.ipynb", "link.ipynb"])
+def test_the_notebook_itself_is_not_overwritten_unasked(call, notebook, name):
+    before = notebook.read_bytes()
+    Path("link.ipynb").symlink_to(notebook)
+    status, out, err = call("share", "mine.ipynb", "-o", name)
+    assert (status, out) == (2, "")
+    assert "--out: " in err
+    assert "or say --in-place where that is meant" in err
+    assert notebook.read_bytes() == before
+    assert call("share", "mine.ipynb", "-o", "mine.ipynb", "--in-place")[0] == 0
+    assert b"hunter" not in notebook.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("held", "why"),
+    [
+        ("{}", "it does not say its nbformat"),
+        ("[]", "it holds a list"),
+        ("3", "it holds a number"),
+        ('{"nbformat": "x"}', "its nbformat is no whole number"),
+        ('{"nbformat": 4, "cells": 1}', "its cells are not those of a notebook"),
+    ],
+)
+def test_what_is_no_notebook_is_said_with_what_to_give(call, held, why):
+    Path("a.ipynb").write_text(held)
+    status, _, err = call("share", "a.ipynb")
+    assert status == 3
+    assert err.startswith(f"runbook-nb: a.ipynb cannot be read as a notebook: {why}")
+    assert "runbook-nb export --out NAME.ipynb" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words", "left"),
     [

@@ -98,12 +98,15 @@ def early_remembered(case: dict[str, Any], replay: Replay) -> list[str]:
             continue
         if call.call_id not in replay.enforcer.state.facts_of(call.early_for).early:
             found.append(f"{call.call_id} is not remembered for {call.early_for}")
-    extras = {call.tool for call in replay.enforcer.calls if call.early_for is None}
-    lenient = replay.enforcer.terms.lenient or not replay.enforcer.block_violations
-    if lenient and not any(call.early_for for call in replay.enforcer.calls):
-        later = {tool for one in replay.enforcer.terms.steps[1:] for tool in one.tools}
-        if extras & later and case["quirk"] == "Q06":
-            found.append("no call is remembered as early")
+    terms, closed = replay.enforcer.terms, replay.enforcer.state.closed
+    for call in replay.enforcer.calls:
+        under = terms.by_id.get(call.step_id or "")
+        if under is None or not under.tools or not (call.succeeded and call.judged):
+            continue
+        behind = [one for one in terms.steps[under.index + 1 :] if one.index not in closed]
+        fits = any(call.tool in one.tools for one in behind)
+        if fits and call.tool not in under.tools and call.early_for is None:
+            found.append(f"{call.call_id} is not remembered as early")
     return found
 
 
@@ -153,7 +156,8 @@ def floor_holds(case: dict[str, Any], replay: Replay) -> list[str]:
         facts = replay.enforcer.state.facts_of(one.id)
         short = one.floor is not None and facts.counted < one.floor
         full = one.cap is not None and facts.counted >= one.cap
-        if facts.closed_by == "calls" and short and not full:
+        done = replay.enforcer.plan.is_step_complete(one.id)
+        if done and facts.closed_by == "calls" and short and not full:
             found.append(f"{one.id} closed after {facts.counted} of {one.floor} calls")
     return found
 
@@ -174,6 +178,8 @@ def batches_in_order(case: dict[str, Any], replay: Replay) -> list[str] | None:
     """Q15: a reply whose calls are right one after another is let through whole."""
     if replay.driver != "hook":  # of which single calls bring nothing on
         return None
+    if any(event.get("outcome") == "error" for event, _ in _calls(case, replay)):
+        return None  # a batch is judged as if what comes before succeeds
     single = {**case, "input": {**case["input"], "events": []}}
     for event in case["input"]["events"]:
         calls = event["calls"] if event["op"] == "batch" else [event]
@@ -207,8 +213,8 @@ def impossible_is_stuck(case: dict[str, Any], replay: Replay) -> list[str]:
     terms = replay.enforcer.terms.of(step) if step is not None else None
     if terms is None or terms.entries is None or replay.enforcer.terms.lenient:
         return []
-    if not replay.enforcer.block_violations:
-        return []
+    if not replay.enforcer.block_violations or not step.required:
+        return []  # then a call brings the run on all the same
     outside = [one for one in terms.tools if not permits(terms.entries, one)]
     return ["an impossible step is not told"] if outside and not replay.enforcer.is_stuck else []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pytest
 from replay_values import HarnessFailure
 
 HERE = Path(__file__).parent
@@ -52,6 +54,19 @@ def decode(value: Any) -> Any:
     return readers[tags[0]](value[tags[0]])
 
 
-def folder() -> Path:
-    """Give the folder of recordings; another layout may have no playbooks in it."""
-    return Path(os.environ.get("RUNBOOK_NB_ORACLE") or HERE / "data") / "playbooks"
+def cases(kept: bool = False) -> list[dict[str, Any]]:
+    """Give the recorded cases; another folder of recordings need not have any.
+
+    Parameters
+    ----------
+    kept : bool
+        Whether those that come with this project are meant, whatever folder is named.
+    """
+    named = None if kept else os.environ.get("RUNBOOK_NB_ORACLE")
+    paths = sorted((Path(named or HERE / "data") / "playbooks").glob("*.json"))
+    return [json.loads(path.read_text("utf-8")) for path in paths]
+
+
+def recorded(*kinds: str) -> list[Any]:
+    """Give the cases of some kinds, each as a parameter of a test."""
+    return [pytest.param(case, id=case["id"]) for case in cases() if case["kind"] in kinds]

@@ -7,20 +7,13 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from playbook_values import decode, folder
+from playbook_values import decode, recorded
 
 from runbook_nb._parsed import Malformed
 from runbook_nb._parsed import read as read_yaml
 from runbook_nb.playbooks.evidence import is_blank, matched_probes
 from runbook_nb.playbooks.skillfile import BOUNDS, validate_skill_name
 from runbook_nb.playbooks.skills import Skill
-
-
-def recorded(kind):
-    """Give the cases of one kind; another folder of recordings need not have any."""
-    paths = sorted(folder().glob("*.json"))
-    cases = [json.loads(path.read_text("utf-8")) for path in paths]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
 
 
 def judged(query, form):

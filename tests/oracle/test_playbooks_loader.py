@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playbook_safe import reasons_to_refuse, refusal_of
 from playbook_sequence import Replay
-from playbook_values import decode, folder
+from playbook_values import decode, recorded
 
 from runbook_nb._parsed import Malformed, read
 from runbook_nb.errors import PlaybookLoadError
@@ -21,13 +21,6 @@ from runbook_nb.playbooks import PlaybookEnforcer, PlaybookPlan
 from runbook_nb.playbooks.loader import PlaybookLoader, load_playbook
 from runbook_nb.playbooks.problems import PlaybookWarning
 from runbook_nb.playbooks.sources import BOUNDS
-
-
-def recorded(kind):
-    """Give the cases of one kind; another folder of recordings need not have any."""
-    paths = sorted(folder().glob("*.json"))
-    cases = [json.loads(path.read_text("utf-8")) for path in paths]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
 
 
 class Loaded:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from hypothesis import HealthCheck, given, settings
 from plan_laws import broken_laws, safe_laws
+from playbook_drawn import sequences
 from playbook_safe import BETTER, reasons_to_refuse, refusal_of
 from playbook_sequence import Replay
-from playbook_values import HERE
+from playbook_values import cases
 
 
 def step(name, *tools, **more):
@@ -92,11 +92,8 @@ def test_what_no_run_could_keep_is_taken_under_compat_and_refused_under_safe(cas
 
 def kept():
     """Give the recorded quirks that come with this project; those of another folder may be weak."""
-    cases = [
-        json.loads(path.read_text("utf-8")) for path in (HERE / "data/playbooks").glob("*.json")
-    ]
-    cases = [one for one in cases if one["kind"] == "sequence" and one["quirk"] in BETTER]
-    return [pytest.param(one, id=one["id"]) for one in sorted(cases, key=lambda one: one["id"])]
+    found = [one for one in cases(kept=True) if one["kind"] == "sequence"]
+    return [pytest.param(one, id=one["id"]) for one in found if one["quirk"] in BETTER]
 
 
 @pytest.mark.parametrize("case", kept())
@@ -105,3 +102,14 @@ def test_what_is_asserted_of_a_recorded_quirk_does_not_hold_of_the_recording(cas
         return  # refused at once; or left as it is by plain probes, which checks do better
     old = Replay(case, "compat")
     assert BETTER[case["quirk"]](case, old) or safe_laws(old.enforcer)
+
+
+@given(sequences)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_assertion_of_a_quirk_speaks_against_any_run_under_safe(sequence):
+    case = {"quirk": None, "input": sequence}
+    if refusal_of(case) is not None:
+        assert reasons_to_refuse(case)
+        return
+    for quirk, better in BETTER.items():
+        assert not better({**case, "quirk": quirk}, Replay(case, "safe")), quirk

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import json
 from collections import Counter
 from functools import cached_property
 
@@ -12,19 +11,11 @@ from plan_laws import broken_laws
 from playbook_safe import is_plain, reasons_to_refuse, refusal_of
 from playbook_sequence import Replay, all_differences, left_of, skills_of
 from playbook_turns import passed_over, readings_of, run_agent, turns_of, under_safe
-from playbook_values import decode, folder
+from playbook_values import decode, recorded
 
 from runbook_nb.errors import PlaybookDefinitionError
 from runbook_nb.playbooks import EnforcementPolicy, Playbook, PlaybookEnforcerHook, ToolEvent
 from runbook_nb.playbooks.scopes import key_of
-
-
-def recorded(kind):
-    """Give the cases of one kind; another folder of recordings need not have any."""
-    paths = sorted(folder().glob("*.json"))
-    cases = [json.loads(path.read_text("utf-8")) for path in paths]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
-
 
 # -- scopes ------------------------------------------------------------------------------------
 

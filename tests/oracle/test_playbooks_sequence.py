@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from plan_laws import broken_laws
 from playbook_safe import BETTER, is_plain, reasons_to_refuse, refusal_of, unlike_compat
 from playbook_sequence import Replay, all_differences
-from playbook_values import folder
+from playbook_values import cases, recorded
+
+#: The kinds of cases that are replayed, here and beside.
+KINDS = {
+    *("sequence", "scope", "hook_constructor", "agent", "loader", "skill_file", "probe"),
+    "round_trip",
+}
 
 
-def recorded():
-    """Give the sequences that were recorded; another folder need not have any."""
-    cases = [json.loads(path.read_text("utf-8")) for path in sorted(folder().glob("*.json"))]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == "sequence"]
+def test_every_case_is_of_a_kind_that_is_replayed():
+    assert {case["kind"] for case in cases()} <= KINDS
 
 
-@pytest.mark.parametrize("case", recorded())
+@pytest.mark.parametrize("case", recorded("sequence"))
 def test_under_compat_all_is_as_recorded(case, outcome):
     replay = Replay(case, "compat")
     assert all_differences(case, replay) == []
@@ -25,7 +27,7 @@ def test_under_compat_all_is_as_recorded(case, outcome):
     outcome({"family": "playbooks sequence compat", **case}, "equal")
 
 
-@pytest.mark.parametrize("case", recorded())
+@pytest.mark.parametrize("case", recorded("sequence"))
 def test_under_safe_the_better_behaviour_of_each_quirk_is_seen(case, outcome, unjudged):
     family = {"family": "playbooks sequence safe", **case}
     quirk, reasons, refusal = case["quirk"], reasons_to_refuse(case), refusal_of(case)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import threading
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -240,6 +242,17 @@ def test_facts_of_calls_are_kept():
     assert (first.batch, second.parent, second.arguments) == ("reply-1", "o", "text")
     assert (second.error, second.outcome) == ("ValueError: no such file", "error")
     assert first.started <= second.started <= second.ended <= first.ended
+
+
+@pytest.mark.parametrize("ask", ["admit", "validate_tool_call"])
+def test_what_an_answer_goes_against_is_what_is_noted_its_time_too(ask):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    times = (at + timedelta(seconds=n) for n in count())
+    with settings(clock=lambda: next(times)):
+        enforcer = held(*TWO)
+        answer = getattr(enforcer, ask)("elsewhere")
+    assert [answer.violation] == enforcer.violations
+    assert answer.violation.timestamp == enforcer.events[-1].at > at
 
 
 def test_a_violation_tells_its_call():

@@ -128,3 +128,10 @@ def test_names_take_a_star_and_left_out_arguments_count_as_fitting():
 @given(st.text(), st.text())
 def test_no_entry_and_no_argument_is_an_error(entry, command):
     assert permits([entry, f"Bash({entry}:*)", f"Bash({entry})"], "Bash", command) in (True, False)
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\x0b", "\u2028", "\u3000"])
+def test_only_what_a_shell_takes_for_white_space_ends_a_word(blank):
+    command = {"command": f"git{blank}log"}
+    assert not permits(["Bash(git:*)"], "Bash", command)
+    assert permits(["Bash(git:*)"], "Bash", {"command": "git\tlog"})

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from runbook_nb._parsed import read
+from runbook_nb.errors import PlaybookLoadError
+from runbook_nb.playbooks import load_playbook
 from runbook_nb.playbooks.problems import FileProblem, Findings, place_of, refused, told
 from runbook_nb.playbooks.sources import BOUNDS
 
@@ -34,6 +38,17 @@ def test_what_is_wrong_as_a_whole_is_not_told_again_of_its_parts():
     found.add("b", "steps[1][0]", "a part")
     found.add("c", "steps[10]", "another")
     assert [problem.code for problem in found.problems] == ["a", "c"]
+
+
+def test_a_file_of_nothing_but_wrong_keys_is_read_in_time_that_grows_with_it(calls_of):
+    def work(many):
+        keys = ",".join(f'"namf{n}":1' for n in range(many))
+        with pytest.raises(PlaybookLoadError) as refusal:
+            load_playbook('{"id":"a","name":"n","steps":[],' + keys + "}", strict=True)
+        assert len(refusal.value.errors) == many
+        assert "name" in refusal.value.errors[0]
+
+    assert calls_of(lambda: work(1200)) < 2.5 * calls_of(lambda: work(600))
 
 
 def test_an_error_carries_all_of_it_and_travels():

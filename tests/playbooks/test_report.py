@@ -9,6 +9,7 @@ from held_plans import call, held, kinds, step
 
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks import EnforcementPolicy
+from runbook_nb.playbooks.told import Told
 
 PROBE = [{"name": "auth", "match": "auth", "description": "Look at the log-ins."}]
 
@@ -215,3 +216,13 @@ def test_a_report_is_the_same_after_a_restart():
 def test_the_policy_is_told_with_its_changes():
     policy = EnforcementPolicy("safe", floor="record")
     assert held(step("a", "scan"), policy=policy).report().policy == "safe, 1 change"
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_report_and_the_record_of_a_run_count_the_same_deviations(record):
+    enforcer = held(step("a", "scan", requires=["never"]), record_violations=record)
+    for tool in ("scan", "pay", "scan"):
+        call(enforcer, tool)
+    report, told = enforcer.finish(), Told.of_run(enforcer.run)
+    assert len(report.deviations) == told.deviations == len(report.refused) == 3
+    assert report.stuck

@@ -554,7 +554,7 @@ def test_a_name_is_a_secret_only_as_long_as_guessing_is_wanted(share):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "cannot be read as a notebook"),
+        ("", "is not JSON"),
         ("[]", "cannot be read as a notebook"),
         ('{"nbformat": 3, "nbformat_minor": 0, "worksheets": []}', "follows nbformat 3.0"),
         ('{"nbformat": 4, "nbformat_minor": 99, "cells": [], "metadata": {}}', "follows nbformat"),
