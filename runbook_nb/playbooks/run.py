@@ -49,6 +49,7 @@ class PlaybookRun(Run):
     Examples
     --------
     >>> from datetime import UTC, datetime
+    >>> from runbook_nb.playbooks.events import Begun
     >>> from runbook_nb.playbooks.model import Playbook, PlaybookStep
     >>> book = Playbook(id="ir", name="IR", steps=[PlaybookStep(id="look", description="Look.")])
     >>> at = datetime(2026, 1, 1, tzinfo=UTC)

@@ -115,6 +115,8 @@ class Causes:
         if not self.same_facts:
             later.append(self._trial("old", 0))
         earlier = [self._trial("applied", number, later=False) for number in numbers]
+        if not self.same_facts:
+            earlier.append(self._trial("new", 0, later=False))
         return (
             [again.numbers for again in later if again is not None],
             [again.numbers for again in earlier if again is not None],
@@ -123,7 +125,10 @@ class Causes:
     def _of_trials(self, row: int, other: int) -> Cause:
         old, new = self.before.standing(row), self.after.standing(other)
         values = not self.same_facts and self._verdict("old", 0, other)
+        # Values took part where they alone change the verdict, and where rules alone do not.
+        rules = not self.same_facts and self._verdict("new", 0, row, later=False)
         by_values = bool(values) and values != old.branch
+        by_values = by_values or (bool(rules) and rules != new.branch)
         named = tuple(
             number
             for number in range(len(self.differing))
@@ -159,7 +164,7 @@ class Causes:
         return self._trials[asked]
 
     def _judged(self, trial: str, number: int, later: bool) -> Again | None:
-        """Judge all facts of a side by the old rules, or with one change undone or applied."""
+        """Judge all facts of a side by the old or the new rules, or with one change made."""
         old, new = self.before.rules, self.after.rules
         facts = (self.after if later else self.before).facts
         if old is None or new is None or facts is None or len(self.differing) > TRIED:
@@ -168,11 +173,12 @@ class Causes:
             return None
         made = {"undone": with_undone, "applied": with_applied}
         try:
-            if trial != "old":
-                old = made[trial](new, old, self._changes, self.differing[number])
-            if (old, later) not in self._judgings:  # of two changes, one undone is one applied
-                self._judgings[old, later] = judge_again(old, facts)
-            return self._judgings[old, later]
+            rules = {"old": old, "new": new}.get(trial)
+            if rules is None:
+                rules = made[trial](new, old, self._changes, self.differing[number])
+            if (rules, later) not in self._judgings:  # of two changes, one undone is one applied
+                self._judgings[rules, later] = judge_again(rules, facts)
+            return self._judgings[rules, later]
         except RuleError:  # no rules are left of it, or they cannot be judged here
             return None
 

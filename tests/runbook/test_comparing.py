@@ -143,6 +143,16 @@ def test_rules_and_values_that_both_changed_are_both_said():
     ]
 
 
+def test_a_rule_that_would_not_do_it_without_the_value_is_not_the_cause_alone():
+    later = answer(old_after(4, "v2"), [row("a", 14), row("b", 5), *ROWS[2:]])
+    before = answer(rows=[row("a", 14), row("b", 4), *ROWS[2:]])  # 4 is late by neither limit
+    both = "rule 2 limit lowered, 7 -> 4, and the value changed"
+    assert [one for one in causes(before.compare(later)) if one[3] == 1] == [
+        ("fresh", "old", both, 1)
+    ]
+    assert [one.subject for one in before.compare(later).flips() if one.cause == both] == ["b"]
+
+
 def test_subjects_of_one_name_are_compared_in_their_order():
     twins = [row("a", 9), row("a", 2)]
     found = answer(rows=twins).compare(answer(rows=twins[::-1]))
@@ -385,8 +395,11 @@ def test_a_named_rule_makes_the_difference_by_itself(was, now, first, second):
     found = judged(was, old).compare(judged(now, new))
     for flip, group in zip(found.flips(), found.groups, strict=True):
         by_values = judged(now, old).side.standing(0).branch
+        by_rules = judged(was, new).side.standing(0).branch
         if "value" in flip.cause and found.rule_changes and old.digest != new.digest:
-            assert by_values != flip.before
+            assert by_values != flip.before or by_rules != flip.after
+        elif group.cause.change is not None and old.digest != new.digest:
+            assert (by_values, by_rules) == (flip.before, flip.after)
         change = group.cause.change
         if change is None:
             continue
