@@ -29,6 +29,7 @@ from runbook_nb.playbooks.events import (
 from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.outline import structure_of
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.playbooks.state import STANDING
 from runbook_nb.record.log import Code, Log, StageRef
 from runbook_nb.record.steps import AFTER, SUCCEEDED
 from runbook_nb.record.structure import Structure, StructureNode
@@ -36,8 +37,8 @@ from runbook_nb.record.structure import Structure, StructureNode
 if TYPE_CHECKING:
     from runbook_nb.playbooks.model import PlaybookPlan
 
-#: Violations that are told of in another way: by the event itself, or beside the score.
-_TOLD_ELSEWHERE: Final = ("step_timeout", "step_stuck", "unresolved_step")
+#: Violations that are told of in another way: by the event itself, or by how the plan stands.
+_TOLD_ELSEWHERE: Final = ("step_timeout", *STANDING)
 
 
 class Recorder:

@@ -14,16 +14,13 @@ from runbook_nb.playbooks.eventkinds import Event
 from runbook_nb.playbooks.events import replay
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import StepExecution, StepStatus
+from runbook_nb.playbooks.state import STANDING
 from runbook_nb.playbooks.terms import StepTerms, Terms
 from runbook_nb.playbooks.values import Kept
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
     from runbook_nb.playbooks.state import Call
-
-
-#: Violations that are told of beside the deviations: as ``unresolved``, and as ``stuck``.
-_TOLD_BESIDE = ("unresolved_step", "step_stuck")
 
 
 @frozen(repr=False)
@@ -104,7 +101,7 @@ def report_of(keeper: Keeper) -> PlaybookReport:
         deviations += [*facts.refused.elements(), *facts.violations]
     if state.record:  # in the order in which they happened
         deviations = [one.violation_type for one in state.violations]
-    deviations = [one for one in deviations if one not in _TOLD_BESIDE]
+    deviations = [one for one in deviations if one not in STANDING]
     unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
     verdict = "pass_with_deviations" if deviations else "pass"
     return PlaybookReport(

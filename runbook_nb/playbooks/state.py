@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from runbook_nb.playbooks.eventkinds import args_digest
 from runbook_nb.playbooks.model import EnforcementViolation, Playbook, PlaybookPlan
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.record.steps import SUCCEEDED
+
+#: What is noted of how a plan stands, and has words of its own: no deviation from the playbook.
+STANDING: Final = ("step_stuck", "unresolved_step")
 
 
 @dataclass(slots=True)

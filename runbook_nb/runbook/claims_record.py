@@ -27,14 +27,11 @@ from runbook_nb.record.recording import OWN_ID, recording_of
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.record.run import Run
 from runbook_nb.rules import Decision
-from runbook_nb.runbook.differing import differences
+from runbook_nb.runbook.differing import NAMED, differences
 from runbook_nb.runbook.dossier import SubjectFacts
 from runbook_nb.runbook.envelope import Envelope
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.told import ToldDecision
-
-#: Places at which a recording differs from its record that are named at most.
-NAMED: Final = 3
 
 BASE: Final[Place] = ("dossier",)
 

@@ -12,6 +12,8 @@ from runbook_nb._text import clip, show, visible
 from runbook_nb.record.claims import quoted, same
 from runbook_nb.runbook.verdicts import subject_column
 
+#: Places that are named at most.
+NAMED: Final = 3
 #: Stands for what one of two copies has not.
 _ABSENT: Final = object()
 #: Leads to what an answer says, in every one; it is left out of places.

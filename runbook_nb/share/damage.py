@@ -10,13 +10,10 @@ from itertools import islice
 from typing import Final
 
 from runbook_nb._text import listed
-from runbook_nb.runbook.differing import differences
+from runbook_nb.runbook.differing import NAMED, differences
 from runbook_nb.share.hydrate import Found
 
 CARRIERS: Final = {"metadata": "its metadata", "comment": "its HTML", "file": "the file"}
-
-#: Places that are named at most.
-NAMED: Final = 3
 
 
 def damage_of(one: Found, copy: Found | None) -> str:

@@ -28,6 +28,7 @@ from runbook_nb.share.travelling import (
     FiledBeside,
     about_written,
     carries,
+    once,
     read_travelling,
 )
 
@@ -395,7 +396,7 @@ def document_in(path: str | os.PathLike[str]) -> Any:
 
 def _parsed(path: Path, text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise LoadError(

@@ -12,17 +12,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product, zip_longest
+from itertools import chain, islice, product, zip_longest
 from typing import Any, Final, NamedTuple
 
+from runbook_nb._text import listed
 from runbook_nb._view import Card, Flow
-from runbook_nb.record.claims import Claims, Place, same
+from runbook_nb.record.claims import Claims, Place
 from runbook_nb.record.outline import walk_flow
 from runbook_nb.record.redact import PLACEHOLDER
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.cards import envelope_card, walk_section
+from runbook_nb.runbook.differing import NAMED, differences
 from runbook_nb.runbook.grounds import Ground, is_partial
 from runbook_nb.runbook.payload import envelope_payload, exported_payload, stable_wire
 from runbook_nb.runbook.retold import retold_flow
@@ -39,6 +41,7 @@ from runbook_nb.share.shown import (
     beside_blocks,
     blocks_of,
     card_in,
+    looks_of,
     unwrapped,
 )
 from runbook_nb.share.widgetlines import claim_line, parted
@@ -131,9 +134,9 @@ class Redrawn:
         """
         indented = sum(line.startswith("  ") for line in found.split("\n"))
         tried = [(10, 50), (10, EXPORTED_ROWS), (20, 50)]
-        tried += [(max(indented - n, 1), listed) for n in (0, 1) for listed in (50, EXPORTED_ROWS)]
-        for cell, (shown, listed) in product(cells, dict.fromkeys(tried)):
-            rows = max(shown, listed)
+        tried += [(max(indented - n, 1), most) for n in (0, 1) for most in (50, EXPORTED_ROWS)]
+        for cell, (shown, most) in product(cells, dict.fromkeys(tried)):
+            rows = max(shown, most)
             with settings(max_text_rows=shown, max_table_rows=rows, max_cell=cell):
                 text = render_text(self.card())
             yield text  # out of the block: whoever asks for no more would leave it in force
@@ -301,7 +304,7 @@ def _html(redrawn: Redrawn, output: Output, html: str, claims: Claims) -> None:
     if own and output.page:
         claim_facts(redrawn.ground.envelope, html, output.name, place, claims)
     around = not own or alike(beside[1]) == alike(drawn_beside[1])
-    _looks(blocks, expected, name, place, claims, around=around)
+    _looks(blocks, expected, name, place, claims, around=around, walk=redrawn.flow is not None)
     _walk(redrawn, output, blocks, expected, claims)
 
 
@@ -374,19 +377,25 @@ def _looks(
     claims: Claims,
     *,
     around: bool,
+    walk: bool,
 ) -> None:
     """Claim that nothing in it is hidden or set apart by its looks."""
     told = "it looks as this version draws it"
     pairs = list(zip(blocks, expected, strict=False))
-    if around and all(_drawn_alike(one, other) for one, other in pairs if one.label != WALK):
+    if around and all(_drawn_alike(one, other, told=walk) for one, other in pairs):
         claims.settle(f"{name}.style", told, True, CARRIED, place)
     else:
         reason = "it was drawn by another version, or edited; what is shown may be hidden by style"
         claims.unchecked(f"{name}.style", told, reason)
 
 
-def _drawn_alike(one: Block, other: Block) -> bool:
-    return one.html == other.html or alike(one.html) == alike(other.html)
+def _drawn_alike(one: Block, other: Block, *, told: bool) -> bool:
+    """Say whether a part looks as it would be drawn; of a walk only what a picture leaves alone."""
+    if one.html == other.html:
+        return True
+    if one.label != WALK:
+        return alike(one.html) == alike(other.html)
+    return not told or looks_of(one.html) <= looks_of(other.html)
 
 
 def _walk(
@@ -506,18 +515,15 @@ def claim_twin(  # noqa: PLR0917 - as every claim is made
         claims.settle(id_, told, False, CARRIED, place, told=(str(error), "an answer"))
         return
     mine, its = _stable(ground.envelope), _stable(other)
-    parts = {name: (its[part][name], mine[part].get(name)) for part in its for name in its[part]}
-    parts.update({n: (its[p].get(n), mine[p][n]) for p in mine for n in mine[p]})
-    wrong = {name: pair for name, pair in parts.items() if not same(*pair)}
-    if not wrong and ground.dossier is not None and other.carries_dossier:
-        wrong = {
-            name: ("another", "the same")
-            for name, held in _shared(other, ground).items()
-            if not same(*held)
-        }
-    name, pair = next(iter(wrong.items()), ("", (None, None)))
-    found, expected = ({name: one} for one in pair)
-    claims.settle(id_, told, not wrong, "the other form", place, told=(found, expected))
+    wrong = differences(its, mine)
+    if ground.dossier is not None and other.carries_dossier:
+        held = _shared(other, ground).items()
+        more = (differences(*pair, f"dossier.{name}") for name, pair in held)
+        wrong = chain(wrong, *more)
+    found = list(islice(wrong, NAMED + 1))
+    places = listed([*found[:NAMED], *(["more"] if len(found) > NAMED else [])])
+    said = f"it differs from the other form at {places}"
+    claims.settle(id_, told, not found, "the other form", place, said=said)
 
 
 def _stable(envelope: Envelope) -> dict[str, Any]:

@@ -31,6 +31,8 @@ _CARD: Final = re.compile(r'<div\b(?: [^<>]*)? class="rbnb[" ]')
 #: What a widget puts around its static view, for its script to find it by.
 _MARKED: Final = re.compile(r'<div class="rb-[0-9a-f]{8}">(.*)</div>\s*\Z', re.DOTALL)
 
+_OPENS: Final = re.compile(r"<(?!img\b)[a-z]")
+
 #: Largest picture that is looked into, in characters of its address.
 MAX_PICTURE: Final = 4_000_000
 
@@ -193,6 +195,22 @@ def alike(html: str) -> str:
     writer.feed(html)
     writer.close()
     return "".join(writer.written)
+
+
+def looks_of(html: str) -> set[str]:
+    """Give the ways in which parts of a text are drawn: its elements with what is said of each.
+
+    Pictures are left out: what they look like depends on what drew them.
+
+    Examples
+    --------
+    >>> sorted(looks_of('<li class="a">x<img width="3"><b>y</b></li><li hidden class="a">z</li>'))
+    ['<b>', '<li class="a" hidden="">', '<li class="a">']
+    """
+    writer = _Writer(convert_charrefs=True)
+    writer.feed(html)
+    writer.close()
+    return {one for one in writer.written if _OPENS.match(one)}
 
 
 class _Writer(HTMLParser):

@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 from runbook_nb._deep import read_json
 from runbook_nb._ids import digest
 from runbook_nb._json import encode, encode_deep
-from runbook_nb._text import counted
+from runbook_nb._text import clip, counted, visible
 from runbook_nb._value import frozen
 from runbook_nb.artifacts import Record, Ticket
 from runbook_nb.errors import RunbookError
@@ -283,9 +283,29 @@ def read_record(ref: str, written: Any) -> Record | None:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its pairs, where each key stands once: of two, readers differ in theirs.
+
+    Raises
+    ------
+    ValueError
+        A key stands twice.
+
+    Examples
+    --------
+    >>> once([("rows", 3)])
+    {'rows': 3}
+    """
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice = next(key for n, (key, _) in enumerate(pairs) if key in dict(pairs[:n]))
+        raise ValueError(f"the key {clip(visible(twice), 60)!r} stands twice in one object")
+    return made
 
 
 def _refuse(name: str) -> NoReturn:

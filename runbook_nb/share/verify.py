@@ -12,10 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from runbook_nb._text import clip, counted, visible
+from runbook_nb._text import clip, counted, listed, visible
 from runbook_nb.errors import LoadError
 from runbook_nb.playbooks.journal_files import is_journal_name, verify_journals
-from runbook_nb.record.claims import Claims, Place
+from runbook_nb.record.claims import NAMED, Claims, Place, place_words
 from runbook_nb.record.verification import MALFORMED, Verification
 from runbook_nb.runbook import Envelope
 from runbook_nb.runbook.grounds import Ground
@@ -207,7 +207,7 @@ def _with_others(
     """Add claims about the outputs that carry no answer: explanations of rows, and others."""
     claims = Claims()
     shown = {one.output for one in answers}
-    others = 0
+    others: list[Place] = []
     explained: list[Envelope] | None = None
     own: set[int] = set()
     for at, data in outputs_in(path):
@@ -215,15 +215,17 @@ def _with_others(
         if at in shown:
             continue
         if not text.startswith("Decision "):
-            others += 1
+            others.append(("cells", at[0], "outputs", at[1]))
             continue
         if explained is None:
             explained = list(_envelopes(path, answers, more))
             own = explained_in(path)
         claim_explanation(explained, output_name(at), at, data, claims, own=at[0] in own)
     if others:
-        told = counted(others, "other output")
-        claims.unchecked("outputs", told, "they carry no answer", count=others)
+        rest = [f"{len(others) - NAMED} more"] if len(others) > NAMED else []
+        named = listed([*map(place_words, others[:NAMED]), *rest])
+        told = f"{counted(len(others), 'other output')}: {named}"
+        claims.unchecked("outputs", told, "they carry no answer", *others, count=len(others))
     return Verification(first.name, [*first.claims, *claims.made]) if claims.made else first
 
 

@@ -198,7 +198,7 @@ def test_a_notebook_of_several_answers_gives_one_verification_each(tmp_path):
         "triage in output 1 of cell 1",
         "one in output 1 of cell 3",
     ]
-    assert found[0]["outputs"].claimed == "1 other output"
+    assert found[0]["outputs"].claimed == "1 other output: output 1 of cell 2"
     assert found[1]["output[3].text/plain"].status == "confirmed"
 
 
@@ -213,7 +213,8 @@ def test_what_was_printed_is_no_answer_and_is_named(exported):
     nbformat.write(document, exported)
     checked = one(exported)
     assert checked.ok
-    assert checked["outputs"].claimed == "2 other outputs"
+    told = "2 other outputs: output 2 of cell 2 and output 3 of cell 2"
+    assert checked["outputs"].claimed == told
 
 
 def test_a_damaged_form_is_contradicted_and_the_other_is_checked(exported):
@@ -589,6 +590,45 @@ def test_a_changed_thing_does_not_get_into_a_copy_that_is_handed_on(kept):
     shared = rb.share_notebook(file)
     [said] = [found for found in shared.findings if "not what its digest is of" in found.what]
     assert (said.action, said.place) == ("removed", f"the {name} filed in output 1 of cell 2")
+
+
+# --- small things --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", ["display:none", "font-size:0"])
+@pytest.mark.parametrize("part", ["Verdicts", "Rules", "Walk as a list"])
+def test_a_part_that_is_hidden_by_a_style_of_its_own_is_named(part, style, tmp_path):
+    html = bundled("short way")["text/html"]
+    at = html.index(f">{part}")
+    begin = re.compile(r"<(?:span|li|div|td)").search(html, at).end()
+    forged = f'{html[:begin]} style="{style}"{html[begin:]}'
+    checked = one(saved(tmp_path / "b.ipynb", {**bundled("short way"), "text/html": forged}))
+    assert "may be hidden by style" in checked["output[1].text/html.style"].because
+
+
+@pytest.mark.parametrize(
+    "twice", ['"rows_total":9,"rows_total":5', '"rows_total":5,"rows_total":5']
+)
+def test_a_key_that_stands_twice_is_refused(twice, tmp_path):
+    file = tmp_path / "a.json"
+    text = live("short way").to_json(dossier=True)
+    assert '"rows_total":5' in text
+    file.write_text(text.replace('"rows_total":5', twice, 1), encoding="utf-8")
+    with pytest.raises(rb.errors.LoadError, match="'rows_total' stands twice in one object"):
+        verify_file(file)
+
+
+def test_where_two_forms_differ_is_named_and_nothing_else(exported):
+    document = json.loads(exported.read_text(encoding="utf-8"))
+    metadata = document["cells"][1]["outputs"][0]["metadata"][NAME]
+    payload = json.loads(metadata["payload"])
+    payload["envelope"]["result"]["verdicts"][0]["days"] = 8
+    forged = written_form(payload, metadata.get("filed", {}), {})
+    document["cells"][1]["outputs"][0]["metadata"][NAME] = forged
+    exported.write_text(json.dumps(document), encoding="utf-8")
+    said = one(exported)["form.same"].difference
+    assert "verdicts[host=web-" in said
+    assert len(said) < 200
 
 
 # --- the path of one subject -------------------------------------------------------------------
