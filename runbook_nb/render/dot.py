@@ -50,7 +50,7 @@ _NODE: Final = {
     "penwidth": "1.2",
 }
 #: Side by side there is less room in a node.
-_NARROW: Final = {"margin": "0.09,0.06"}
+_NARROW: Final = {"margin": "0.13,0.06"}
 _EDGE: Final = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6", "penwidth": "1"}
 
 #: Two no-break spaces at both ends keep a label off its edge.
