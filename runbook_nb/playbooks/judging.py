@@ -205,6 +205,16 @@ def _judged_at(
             return _against(state, at, "unexpected_tool", told, (hint, *own), **early)
         if terms.lenient and terms.policy.cap_applies_to == "listed":
             return Judgement(allowed=True, index=at.index, hints=own, **early)
+    owner = _owner_after(terms, at, tool)
+    if owner is not None:
+        return _against(
+            state,
+            at,
+            "unexpected_tool",
+            f"{quoted(tool)} is a tool of step {quoted(owner.id)}, which comes after step "
+            f"{quoted(at.id)}",
+            (f"Call another tool, or have step {quoted(at.id)} closed first.", *own),
+        )
     if is_cap_full(at, state) and not _is_held_for(terms, state, at, tool):
         return _against(
             state,
@@ -214,6 +224,19 @@ def _judged_at(
             ("Go on to what comes after this step.",),
         )
     return Judgement(allowed=True, index=at.index, hints=own, **early)
+
+
+def _owner_after(terms: Terms, at: StepTerms, tool: str) -> StepTerms | None:
+    """Give the later step whose tool this is, where a step that lists none would let it through.
+
+    A step without tools takes any up to its cap; what a later step is there for would then be done
+    before its turn.
+    """
+    if at.tools or at.entries is not None or terms.lenient or terms.interleaved:
+        return None
+    if terms.policy.empty_step == "open":
+        return None
+    return next((one for one in terms.steps[at.index + 1 :] if tool in one.tools), None)
 
 
 def _is_held_for(terms: Terms, state: PlanState, at: StepTerms, tool: str) -> bool:

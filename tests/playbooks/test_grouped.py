@@ -144,6 +144,7 @@ def test_a_field_of_a_flattened_step_has_its_own_place():
         load_playbook(grouped({"id": "g", "steps": [step(uses=3), step("b", max_tool_calls=0)]}))
     assert [one.where for one in error.value.problems] == [
         "step_groups[0].steps[0].uses",
+        "step_groups[0].steps[1].max_tool_calls",
     ]
     with pytest.raises(PlaybookLoadError) as error:
         load_playbook(grouped({"id": "g", "steps": [step(), step("b", max_tool_calls=0)]}))

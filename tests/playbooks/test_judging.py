@@ -53,6 +53,21 @@ def test_nobody_is_told_to_call_what_would_be_refused():
     assert hint == "No call of 'scan' is taken any more: ask a person to close the step."
 
 
+def test_a_step_without_tools_does_not_let_a_later_steps_tool_through():
+    steps = [step("look", max_tool_calls=2), step("pay", "pay")]
+    refused = held(*steps).admit("pay")
+    assert refused.violation.violation_type == "unexpected_tool"
+    for word in ("'pay'", "'look'"):
+        assert word in refused.violation.message
+    assert held(*steps).admit("anything").allowed
+    assert held(*steps, policy=COMPAT).admit("pay").allowed
+
+
+def test_an_optional_step_without_tools_is_passed_over_for_a_later_steps_tool():
+    enforcer = held(step("look", max_tool_calls=2, required=False), step("pay", "pay"))
+    assert enforcer.admit("pay").step_id == "pay"
+
+
 def test_record_only_lets_through_and_notes():
     enforcer = held(step("a", "scan"), block_violations=False)
     assert enforcer.admit("pay").allowed
@@ -230,7 +245,7 @@ def test_what_fits_the_optional_step_itself_stays_with_it():
     enforcer = held(step("a", "ask", required=False), step("b", "ask", "pay"))
     assert call(enforcer, "ask").step_id == "a"
     loose = held(step("a", required=False, max_tool_calls=2), step("b", "pay"))
-    assert call(loose, "pay").step_id == "a"
+    assert call(loose, "anything").step_id == "a"
 
 
 def test_optional_steps_at_the_end_are_passed_over_when_the_run_ends():
