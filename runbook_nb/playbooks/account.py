@@ -78,7 +78,8 @@ def _row(one: Seen) -> dict[str, Any]:
 
 
 def _report(told: Told) -> dict[str, Any]:
-    waits = (f"step '{o.node.name}': {due}" for o in told.steps if (due := _due(told, o)))
+    here = told.current
+    due = None if here is None else _due(told, here)
     return {
         "playbook": f"{told.name} {told.version}".strip(),
         "policy": told.policy,
@@ -86,7 +87,7 @@ def _report(told: Told) -> dict[str, Any]:
         "deviations": told.deviations,
         "calls": told.calls,
         "calls_refused": told.refused,
-        **{"waits": each for each in waits},  # one step at most: the plan stands at it
+        **({"waits": f"step '{here.node.name}': {due}"} if here and due else {}),
     }
 
 
