@@ -40,9 +40,14 @@ class Problem:
     where: str | None = None
     fix: str | None = None
 
-    def __str__(self) -> str:
+    @property
+    def raw(self) -> str:
+        """The text as it was written, for what is filed or redacted before it is shown."""
         text = f"{self.where}: {self.message}" if self.where else self.message
-        return visible(f"{text}; {self.fix}" if self.fix else text)
+        return f"{text}; {self.fix}" if self.fix else text
+
+    def __str__(self) -> str:
+        return visible(self.raw)
 
 
 class RunbookError(Exception):
@@ -88,16 +93,24 @@ class RunbookError(Exception):
         #: The run so far, when the error left a run. Set by the executor.
         self.run: Any = None
 
+    @property
+    def raw(self) -> str:
+        """The text as it was written, for what is filed or redacted before it is shown.
+
+        What is hidden in it is found by what it is, which what can be seen of it may not be.
+        """
+        told = [getattr(problem, "raw", None) or str(problem) for problem in self.problems]
+        return _composed(self._said, told)
+
+    @property
+    def _said(self) -> str:
+        return f"{self.message}; {self.fix}" if self.fix else self.message
+
     def __str__(self) -> str:
-        text = f"{self.message}; {self.fix}" if self.fix else self.message
+        text = self._said
         if not text.isprintable():  # lines are the writer's own
             text = "\n".join(map(visible, text.split("\n")))
-        if len(self.problems) == 1:
-            return f"{text}: {self.problems[0]}" if text else str(self.problems[0])
-        if self.problems:
-            lines = "\n".join(f"  {n}. {problem}" for n, problem in enumerate(self.problems, 1))
-            return f"{text}: {len(self.problems)} problems\n{lines}"
-        return text
+        return _composed(text, list(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Keyword-only constructors do not survive the default protocol; a worker process must be
@@ -443,9 +456,30 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     return described
 
 
+def _composed(text: str, problems: list[str]) -> str:
+    """Put what is wrong behind what happened: one in its line, several each in its own."""
+    if len(problems) == 1:
+        return f"{text}: {problems[0]}" if text else problems[0]
+    if problems:
+        lines = "\n".join(f"  {n}. {problem}" for n, problem in enumerate(problems, 1))
+        return f"{text}: {len(problems)} problems\n{lines}"
+    return text
+
+
+def raw_text(error: BaseException) -> str:
+    """Give the text of an error as it was written: what is to be redacted is looked for in it.
+
+    Examples
+    --------
+    >>> raw_text(RunbookError("no key", fix="write one")), raw_text(ValueError("key"))
+    ('no key; write one', 'key')
+    """
+    return error.raw if isinstance(error, RunbookError) else str(error)
+
+
 def _message_of(error: BaseException) -> str:
     try:
-        text = str(error)
+        text = raw_text(error)
     except Exception as broken:  # a foreign __str__ may fail; the name is still worth showing
         return f"(its message cannot be shown: {type(broken).__name__})"
     return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"

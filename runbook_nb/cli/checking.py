@@ -10,16 +10,19 @@ import json
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from runbook_nb._text import visible
 from runbook_nb.cli.files import AS_JSON, DEBUG
 from runbook_nb.cli.findings import Finding, Found, findings_of, refused
-from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, in_options
+from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, in_options, one_line
 from runbook_nb.cli.playbookfiles import Around, holds_playbook, read_playbook, read_skill_file
 from runbook_nb.errors import LoadError, RunbookError
+
+if TYPE_CHECKING:
+    from runbook_nb.tools.toolbox import Toolbox
 
 #: The form of what was found as JSON values.
 CHECK_FORMAT: Final = "runbook_nb/check/1"
@@ -67,7 +70,7 @@ def check(
     Exit status: 0 nothing is wrong, though there may be warnings; 1 something is wrong; 3 a file
     cannot be read. Of several, 1 comes before 3.
     """
-    around = Around(tools=tools, skills=skills, policy=policy.value)
+    around = Around(tools=_opened(tools), skills=skills, policy=policy.value)
     found = [(file, _checked(file, around)) for file in files]
     if as_json:
         told = [{"file": str(file), **one.to_dict()} for file, one in found]
@@ -80,6 +83,18 @@ def check(
     if any(one.problems and one.read for _, one in found):
         return DIFFERENT
     return ANSWERED if all(one.read for _, one in found) else NO_ANSWER
+
+
+def _opened(name: str | None) -> Toolbox | None:
+    """Open the toolbox, before any file is looked at: a wrong name is no fault of theirs."""
+    if name is None:
+        return None
+    from runbook_nb.cli.finding import find_book, open_book
+
+    try:
+        return open_book(find_book(name))
+    except RunbookError as error:
+        raise typer.BadParameter(one_line(error), param_hint="--tools") from None
 
 
 def _checked(file: Path, around: Around) -> Found:

@@ -19,6 +19,7 @@ from runbook_nb.errors import RunbookError
 
 if TYPE_CHECKING:
     from runbook_nb.playbooks.lint import LintFinding
+    from runbook_nb.tools.toolbox import Toolbox
 
 #: What a file of steps has at its top, where it cannot be read as a whole.
 _STEPS: Final = re.compile(r"^\s*[\"']?(?:steps|step_groups)[\"']?\s*:", re.MULTILINE)
@@ -31,15 +32,15 @@ class Around(Immutable):
 
     Attributes
     ----------
-    tools : str or None
-        Where the tools are that exist, as the run command names a runbook.
+    tools : Toolbox or None
+        The tools that exist.
     skills : Path or None
         The folder whose folders hold skills.
     policy : str
         The profile a plan would be held to.
     """
 
-    tools: str | None = None
+    tools: Toolbox | None = None
     skills: Path | None = None
     policy: str = "safe"
 
@@ -68,7 +69,7 @@ def read_playbook(file: Path, around: Around) -> Found:
     from runbook_nb.playbooks.loader import load_playbook
 
     playbook = load_playbook(file, profile=around.policy)
-    lint = playbook.lint(_tools(around), _skills(around), around.policy)
+    lint = playbook.lint(around.tools, _skills(around), around.policy)
     finding = _findings_in(file)
     said = (
         f"playbook {visible(playbook.name)} {visible(playbook.version)}, "
@@ -80,14 +81,6 @@ def read_playbook(file: Path, around: Around) -> Found:
         warnings=tuple(map(finding, lint.warnings)),
         not_checked=lint.not_checked,
     )
-
-
-def _tools(around: Around) -> Any:
-    if around.tools is None:
-        return None
-    from runbook_nb.cli.finding import find_book, open_book
-
-    return open_book(find_book(around.tools))
 
 
 def _skills(around: Around) -> dict[str, Any] | None:

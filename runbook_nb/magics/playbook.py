@@ -130,22 +130,37 @@ class PlaybookMagics(SessionMagics):
         return work
 
     def _work(self, told: Namespace, enforcer: PlaybookEnforcer, cell: str | None) -> StepByHand:
-        if told.by is not None:
-            self._people[enforcer] = str(value_of(told.by, self.names))
-        if enforcer not in self._people:
-            raise UsageError("say who does it, once for each plan: --by 'R. Ito', or --by {me}")
+        who = self._who(told, enforcer, acts=told.done or bool(cell and cell.strip()))
         given = [argument_split(each) for each in told.arg]
         arguments = {name: value_of(text, self.names) for name, text in given}
         if cell is not None and cell.strip():
             arguments["cell"] = cell
         return enforcer.step(
             told.step,
-            self._people[enforcer],
+            who,
             tool=told.tool,
             note=str(value_of(told.note, self.names)),
             arguments=arguments,
             done=told.done,
         )
+
+    def _who(self, told: Namespace, enforcer: PlaybookEnforcer, *, acts: bool) -> str:
+        """Say who does it: as the line says, else who was said to work under the plan.
+
+        Who closes or approves a step speaks for that line alone, and need not be who works on.
+        """
+        step = enforcer.plan.playbook.get_step(told.step)
+        approves = acts and step is not None and step.kind == "approval" and not step.expected_tools
+        if told.by is None:
+            if approves:
+                raise UsageError("say in the line itself who approves it: --by 'R. Ito'")
+            if enforcer not in self._people:
+                raise UsageError("say who does it, once for each plan: --by 'R. Ito', or --by {me}")
+            return self._people[enforcer]
+        who = str(value_of(told.by, self.names))
+        if not (told.done or approves):
+            self._people[enforcer] = who
+        return who
 
     def _shown(self, value: Any, variable: str | None) -> None:
         """Show the value of a cell, and keep it where it is wanted."""

@@ -17,6 +17,12 @@ from runbook_nb.record.steps import StepFacts, refusal_reason, verdict_of
 #: Under which names an answer is read from the state of a run.
 ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
 
+#: What a step that a person is to come to waits for.
+_WAITS: Final = {
+    "approval": "it waits for an approval",
+    "manual": "it waits for a person to close it",
+}
+
 
 def account_of(told: Told) -> dict[str, Any]:
     """Give the rows, the report and the coverage of a run.
@@ -72,6 +78,8 @@ def _row(one: Seen) -> dict[str, Any]:
 
 
 def _report(told: Told) -> dict[str, Any]:
+    here = told.current
+    due = None if here is None else _due(told, here)
     return {
         "playbook": f"{told.name} {told.version}".strip(),
         "policy": told.policy,
@@ -79,6 +87,7 @@ def _report(told: Told) -> dict[str, Any]:
         "deviations": told.deviations,
         "calls": told.calls,
         "calls_refused": told.refused,
+        **({"waits": f"step '{here.node.name}': {due}"} if here and due else {}),
     }
 
 
@@ -112,7 +121,7 @@ def _not_checked(told: Told) -> Iterator[tuple[str, str | None]]:
             "a plan that is set back begins anew, and nothing before counts",
         )
     for one in told.steps:
-        yield from _open(one)
+        yield from _open(one, _due(told, one))
     for one in told.steps:
         yield from _evidence(one)
     for one in told.steps:
@@ -120,7 +129,15 @@ def _not_checked(told: Told) -> Iterator[tuple[str, str | None]]:
     yield from _calls_lost(told.after, "after the last step")
 
 
-def _open(one: Seen) -> Iterator[tuple[str, str | None]]:
+def _due(told: Told, one: Seen) -> str | None:
+    """Say what a step waits for, where the plan stands at it and a person has not come to it."""
+    form, facts = one.node.detail.get("form"), one.facts
+    if not form or one.node.key != told.pointer or facts.status != "pending" or facts.approvals:
+        return None
+    return _WAITS.get(str(form))
+
+
+def _open(one: Seen, due: str | None = None) -> Iterator[tuple[str, str | None]]:
     """Say of a step that is not done what became of it."""
     facts, name = one.facts, one.node.name
     kind = "step" if one.required else "optional step"
@@ -135,7 +152,7 @@ def _open(one: Seen) -> Iterator[tuple[str, str | None]]:
         return
     note = facts.ended.get("note")
     said = {
-        "pending": ("nobody came to it", lacks),
+        "pending": (due or "nobody came to it", lacks),
         "in progress": ("it was begun and is not closed", lacks),
         "stuck": ("it is stuck", facts.why or lacks),
         "failed": ("it failed", note or lacks),

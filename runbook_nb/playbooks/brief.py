@@ -7,8 +7,14 @@ from typing import Final
 
 from runbook_nb._text import counted, did_you_mean, listed, visible
 from runbook_nb.errors import PlaybookError
-from runbook_nb.playbooks.closing import stuck_reason, waits_for_person
-from runbook_nb.playbooks.judging import current_of, missing_tools
+from runbook_nb.playbooks.closing import stuck_reason
+from runbook_nb.playbooks.judging import (
+    current_of,
+    due_past,
+    missing_tools,
+    waits_for_person,
+    way_past,
+)
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.terms import StepTerms
@@ -79,6 +85,7 @@ def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator
         yield f"This step is {word} by a person{rest}."
     elif missing:
         yield f"Tools still to be called: {listed(map(visible, missing))}."
+    yield from _past(keeper, one, by_hand=by_hand)
     early = [keeper.state.calls[name].tool for name in keeper.state.facts_of(one.id).early]
     if early:
         made = listed(map(visible, dict.fromkeys(early)))
@@ -97,3 +104,17 @@ def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator
         about = f": {visible(text)}" if text else ""
         yield f"Evidence asked for: {visible(name)}{about}"
     yield from (f"Hint: {visible(hint)}" for hint in one.step.hints)
+
+
+def _past(keeper: Keeper, one: StepTerms, *, by_hand: bool) -> Iterator[str]:
+    """Say that a step is optional, and which step of a person may be come to over it."""
+    if one.step.required or keeper.terms.policy.optional == "blocking":
+        return
+    way, due = way_past(keeper.terms, keeper.state), due_past(keeper.terms, keeper.state)
+    if way is None or due is None:
+        yield "This step is optional."
+        return
+    yield way
+    if by_hand:
+        verb = "approve" if due.step.kind == "approval" else "complete"
+        yield f"That passes it over: %step {visible(due.id)} --done, or enforcer.{verb}(…)."

@@ -13,11 +13,14 @@ from runbook_nb._value import frozen
 from runbook_nb.playbooks.judging import (
     calls_used,
     current_of,
+    due_past,
     is_cap_full,
     judge,
     missing_tools,
     quoted,
+    steps_past,
     undone_before,
+    waits_for_person,
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.state import PlanState
@@ -212,7 +215,7 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     reason = _stuck_at(terms, state, current)
     if reason is None or current.step.required or terms.policy.optional == "blocking":
         return reason
-    return reason if not _way_past(terms, state, current) else None
+    return reason if not _way_past(terms, state) else None
 
 
 def _is_reached(terms: Terms, state: PlanState, at: StepTerms) -> bool:
@@ -221,31 +224,14 @@ def _is_reached(terms: Terms, state: PlanState, at: StepTerms) -> bool:
     return not asked or any(judge(terms, state, tool).index == at.index for tool in asked)
 
 
-def waits_for_person(terms: StepTerms, state: PlanState) -> bool:
-    """Say whether a person has to close a step, or to approve it before its tools are called.
-
-    Examples
-    --------
-    >>> from runbook_nb.playbooks.model import Playbook, PlaybookPlan, PlaybookStep
-    >>> step = PlaybookStep(id="sign", description="Sign.", kind="manual")
-    >>> book = Playbook(id="ir", name="Response", steps=[step])
-    >>> state = PlanState(PlaybookPlan(playbook=book), EnforcementPolicy())
-    >>> waits_for_person(Terms(book, {}, state.policy).steps[0], state)
-    True
-    """
-    if terms.person:
+def _way_past(terms: Terms, state: PlanState) -> bool:
+    """Say whether some later step can be reached over optional ones, by a call or a person."""
+    if due_past(terms, state) is not None:
         return True
-    return terms.step.kind == "approval" and not state.facts_of(terms.id).approvals
-
-
-def _way_past(terms: Terms, state: PlanState, current: StepTerms) -> bool:
-    """Say whether some later step can be reached over optional ones."""
-    for later in terms.steps[current.index + 1 :]:
+    for later, _ in steps_past(terms, state):
         reached = any(judge(terms, state, tool).passed_over for tool in later.tools)
         if reached and _stuck_at(terms, state, later) is None:
             return True
-        if later.step.required:
-            return False
     return False
 
 

@@ -423,9 +423,22 @@ class Stuck(Event):
 
 @frozen
 class Reset(Event):
-    """The plan was set back to its beginning."""
+    """The plan was set back to its beginning.
+
+    Attributes
+    ----------
+    who : str or None
+        The person; told only where one is named.
+    """
 
     kind: ClassVar[str] = "reset"
+
+    who: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as JSON carries it; a journal in which nobody is named has no such field."""
+        told = Event.to_dict(self)  # with slots, no super() without arguments
+        return told if self.who is not None else {k: v for k, v in told.items() if k != "who"}
 
 
 @frozen

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 
 from runbook_nb._text import MISSING
 from runbook_nb.playbooks.brief import brief_of
-from runbook_nb.playbooks.closing import stuck_reason, waits_for_person
+from runbook_nb.playbooks.closing import stuck_reason
 from runbook_nb.playbooks.eventkinds import Admitted, Event
-from runbook_nb.playbooks.judging import judge
+from runbook_nb.playbooks.judging import due_past, judge, waits_for_person
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import (
     EnforcementViolation,
@@ -184,7 +184,8 @@ class HeldPlan:
     def waits_for_person(self) -> bool:
         """Whether the current step is one that a person has to close or to approve first.
 
-        Where steps interleave, whether some open step is.
+        Where steps interleave, whether some open step is. Also whether a person may close or
+        approve one now by passing over optional steps before it; calls of those may still come.
         """
         with self._lock:
             terms, state = self._keeper.terms, self._keeper.state
@@ -192,7 +193,9 @@ class HeldPlan:
             here = [] if step is None else [step]
             if terms.interleaved:
                 here = [one for one in terms.steps if one.index not in state.closed]
-            return any(waits_for_person(one, state) for one in here)
+            if any(waits_for_person(one, state) for one in here):
+                return True
+            return due_past(terms, state) is not None
 
     def early_calls(self, step: str | PlaybookStep | None = None) -> tuple[Call, ...]:
         """Give the calls of a step's tools that were made before it was current.

@@ -60,7 +60,7 @@ _WORD: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "asked.outcomes": ("what came of the calls", ("settled",)),
     "asked.steps": (
         "who closed, passed over, failed and approved steps, and what was said",
-        ("closed", "skipped", "failed", "approved"),
+        ("closed", "skipped", "failed", "approved", "reset"),
     ),
     "asked.torn": ("what was broken off when the plan was left", ("resumed",)),
 }

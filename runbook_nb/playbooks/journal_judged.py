@@ -70,6 +70,8 @@ def asked_in(told: Mapping[str, Any]) -> frozenset[str]:
         return frozenset()
     if told["kind"] == "violation" and told["tool"] and not told["call_id"]:
         return frozenset({"tool"})  # of a name that was judged, and not called
+    if told["kind"] == "reset":
+        return frozenset({"who"} & told.keys())  # told only where a person is named
     return _ASKED.get(told["kind"], frozenset())
 
 
@@ -338,18 +340,23 @@ def _closing(event: Any) -> list[Ask]:
     return [lambda one: one.complete(event.step_id, by=event.who, note=event.note)]
 
 
+def _person(event: Any) -> str | None:
+    """Give the person who did something; None where the host did."""
+    return event.who if event.by == "person" else None
+
+
 #: By kind, what may have been asked.
 _ASKS: Final[dict[str, Callable[[Any], list[Ask]]]] = {
     "admitted": _admission,
     "refused": _admission,
     "settled": _settlement,
     "closed": _closing,
-    "skipped": lambda event: [lambda one: one.skip_current_step(event.reason)],
-    "failed": lambda event: [lambda one: one.fail_current_step(event.error)],
+    "skipped": lambda event: [lambda one: one.skip_current_step(event.reason, by=_person(event))],
+    "failed": lambda event: [lambda one: one.fail_current_step(event.error, by=_person(event))],
     "approved": lambda event: [
         lambda one: one.approve(event.step_id, by=event.who, note=event.note)
     ],
-    "reset": lambda event: [PlaybookEnforcer.reset],
+    "reset": lambda event: [lambda one: one.reset(by=event.who)],
     "resumed": lambda event: [lambda one: one._take_up(event.torn)],
     "finished": lambda event: [PlaybookEnforcer.finish],
 }

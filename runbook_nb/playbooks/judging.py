@@ -6,6 +6,8 @@ goes against, what is passed over to come there, and what helps whoever made it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from runbook_nb._text import MISSING, clip, listed, visible
@@ -100,7 +102,8 @@ def judge(terms: Terms, state: PlanState, tool: str, arguments: Any = MISSING) -
         return found
     if found.allowed and found.violation is None and not current.tools:
         return found  # it lists no tools, and takes this one
-    return _judged_past(terms, state, current, tool, arguments) or found
+    past = _judged_past(terms, state, tool, arguments)
+    return past or _told_of_way(terms, state, current, tool, found)
 
 
 def current_of(terms: Terms, state: PlanState) -> StepTerms | None:
@@ -304,23 +307,94 @@ def _judged_anywhere(
     return next(fitting, found[0])
 
 
-def _judged_past(
-    terms: Terms, state: PlanState, current: StepTerms, tool: str, arguments: Any
-) -> Judgement | None:
+def _judged_past(terms: Terms, state: PlanState, tool: str, arguments: Any) -> Judgement | None:
     """Judge a call that fits a step behind optional ones, which it would pass over."""
-    passed = [current.index]
-    for later in terms.steps[current.index + 1 :]:
+    for later, passed in steps_past(terms, state):
         if tool in later.tools:
             found = _judged_at(terms, state, later, tool, arguments)
             if not found.allowed or found.violation is not None:
                 return None
-            return Judgement(
-                allowed=True, index=later.index, hints=found.hints, passed_over=tuple(passed)
-            )
-        if later.step.required:
-            return None
-        passed.append(later.index)
+            return Judgement(allowed=True, index=later.index, hints=found.hints, passed_over=passed)
     return None
+
+
+def steps_past(terms: Terms, state: PlanState) -> Iterator[tuple[StepTerms, tuple[int, ...]]]:
+    """Yield the steps that come next if optional ones are passed over, and the places of those.
+
+    There are none where the policy has optional steps done, or steps interleave. A required step is
+    never passed over.
+
+    Examples
+    --------
+    >>> from runbook_nb.playbooks.model import Playbook, PlaybookPlan, PlaybookStep
+    >>> from runbook_nb.playbooks.policy import EnforcementPolicy
+    >>> warn = PlaybookStep(id="warn", description="Warn.", required=False)
+    >>> sign = PlaybookStep(id="sign", description="Sign.", kind="approval")
+    >>> book = Playbook(id="ir", name="Response", steps=[warn, sign, sign])
+    >>> state = PlanState(PlaybookPlan(playbook=book), EnforcementPolicy())
+    >>> [(one.index, passed) for one, passed in steps_past(Terms(book, {}, state.policy), state)]
+    [(1, (0,))]
+    """
+    current = current_of(terms, state)
+    if current is None or terms.interleaved or terms.policy.optional == "blocking":
+        return
+    passed: tuple[int, ...] = ()
+    for one in terms.steps[current.index :]:
+        if passed:
+            yield one, passed
+        if one.step.required:
+            return
+        passed = (*passed, one.index)
+
+
+def waits_for_person(terms: StepTerms, state: PlanState) -> bool:
+    """Say whether a person has to close a step, or to approve it before its tools are called.
+
+    Examples
+    --------
+    >>> from runbook_nb.playbooks.model import Playbook, PlaybookPlan, PlaybookStep
+    >>> from runbook_nb.playbooks.policy import EnforcementPolicy
+    >>> step = PlaybookStep(id="sign", description="Sign.", kind="manual")
+    >>> book = Playbook(id="ir", name="Response", steps=[step])
+    >>> state = PlanState(PlaybookPlan(playbook=book), EnforcementPolicy())
+    >>> waits_for_person(Terms(book, {}, state.policy).steps[0], state)
+    True
+    """
+    if terms.person:
+        return True
+    return terms.step.kind == "approval" and not state.facts_of(terms.id).approvals
+
+
+def open_past(terms: Terms, state: PlanState) -> Iterator[tuple[StepTerms, tuple[int, ...]]]:
+    """Yield those of `steps_past` on which a person may act: what they come after is done."""
+    return (one for one in steps_past(terms, state) if not undone_before(terms, state, one[0]))
+
+
+def due_past(terms: Terms, state: PlanState) -> StepTerms | None:
+    """Give the step of a person that comes next if optional steps are passed over, if one does."""
+    found = (one for one, _ in open_past(terms, state) if waits_for_person(one, state))
+    return next(found, None)
+
+
+def way_past(terms: Terms, state: PlanState) -> str | None:
+    """Say in a sentence whom passing over the current step brings to act; None if nobody."""
+    current, due = current_of(terms, state), due_past(terms, state)
+    if current is None or due is None:
+        return None
+    waits = "for an approval" if due.step.kind == "approval" else "for a person to close it"
+    return (
+        f"Step {quoted(current.id)} is optional and may be passed over: behind it, step "
+        f"{quoted(due.id)} waits {waits}."
+    )
+
+
+def _told_of_way(
+    terms: Terms, state: PlanState, current: StepTerms, tool: str, found: Judgement
+) -> Judgement:
+    """Tell whoever called a tool of a later step what may be passed over on the way to it."""
+    later = any(tool in one.tools for one in terms.steps[current.index + 1 :])
+    way = way_past(terms, state) if later and found.violation is not None else None
+    return found if way is None else replace(found, hints=(*found.hints, way))
 
 
 def _early(terms: Terms, state: PlanState, at: StepTerms, tool: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from runbook_nb.playbooks.eventkinds import (
     ViolationNoted,
 )
 from runbook_nb.playbooks.evidence import matched_probes
-from runbook_nb.playbooks.judging import Judgement, current_of, judge, quoted
+from runbook_nb.playbooks.judging import Judgement, current_of, judge, open_past, quoted
 from runbook_nb.playbooks.model import StepStatus
 from runbook_nb.playbooks.state import Call, PlanState, StepFacts
 from runbook_nb.playbooks.terms import StepTerms, Terms
@@ -424,6 +424,15 @@ class Keeper:
         told = {"reason": self._said(reason), "by": by, "who": self._said(who)}
         self._happen(Skipped, **self._moved(step), **told)
 
+    def come_to(self, step: StepTerms, who: str) -> None:
+        """Pass over the optional steps before the one that a person acts on."""
+        passed = next(
+            (places for one, places in open_past(self.terms, self.state) if one is step), ()
+        )
+        for place in passed:
+            told = f"passed over for step {quoted(step.id)}"
+            self.skip(self.terms.steps[place], told, by="person", who=who)
+
     def fail(self, step: StepTerms, error: str, *, by: str, who: str | None = None) -> None:
         """Mark a step as failed; it stays where it is."""
         self._happen(Failed, step_id=step.id, error=self._said(error), by=by, who=self._said(who))
@@ -434,9 +443,9 @@ class Keeper:
         if not step.tools:
             self.close(step, by="person", who=who, note=note, result=note or None)
 
-    def reset(self) -> None:
+    def reset(self, who: str | None = None) -> None:
         """Set the plan back to its beginning."""
-        self._happen(Reset)
+        self._happen(Reset, who=self._said(who))
 
     def _moved(self, step: StepTerms) -> dict[str, Any]:
         """Give which step is left, and where the pointer goes from there."""

@@ -45,7 +45,7 @@ class PlaybookReport(Renderable):
     deviations : tuple of str
         The types of all that went against the playbook, in order, refusals too.
     score : float
-        The share of evidence that was left; see `PlaybookEnforcer.adherence_score`.
+        The mean share of probes per step; see `PlaybookEnforcer.adherence_score`.
     steps : tuple of (str, str)
         Each step with where it stands, in order.
     running : tuple of str

@@ -110,7 +110,7 @@ def report_card(report: PlaybookReport) -> Card:
         *(Fact(term="not settled", detail=Data(value=call)) for call in report.running),
     ]
     words = VERDICTS.get(report.verdict, report.verdict)
-    share = f"{report.score:.0%} of the evidence asked for"
+    share = f"score {report.score:.0%}, the mean share of probes per step"
     told = (
         f"{counted(len(report.unresolved), 'required step')} not done",
         f"deviations {len(report.deviations)}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.held import HeldPlan
-from runbook_nb.playbooks.judging import quoted
+from runbook_nb.playbooks.judging import open_past, quoted
 from runbook_nb.playbooks.model import PlaybookStep
 from runbook_nb.playbooks.report import PlaybookReport, report_of, unresolved_steps
 from runbook_nb.playbooks.terms import StepTerms
@@ -35,38 +35,43 @@ class HeldSteps(HeldPlan):
             keeper.close(step, by="host", result=result)
             return self._current() is not None
 
-    def skip_current_step(self, reason: str | None = None) -> bool:
+    def skip_current_step(self, reason: str | None = None, *, by: str | None = None) -> bool:
         """Pass over the step at the pointer, if it is optional; say whether that was done.
 
         Parameters
         ----------
         reason : str, optional
             Why.
+        by : str, optional
+            The person who does it; the host otherwise.
         """
         with self._doing() as keeper:
             step = self._current()
             if step is None or step.step.required:
                 return False
-            keeper.skip(step, reason, by="host")
+            keeper.skip(step, reason, **_actor(by))
             return True
 
-    def fail_current_step(self, error: str) -> None:
+    def fail_current_step(self, error: str, *, by: str | None = None) -> None:
         """Mark the step at the pointer as failed; it stays current.
 
         Parameters
         ----------
         error : str
             What it failed with.
+        by : str, optional
+            The person who does it; the host otherwise.
         """
         with self._doing() as keeper:
             step = self._current()
             if step is not None:
-                keeper.fail(step, error, by="host")
+                keeper.fail(step, error, **_actor(by))
 
     def complete(self, step: str | PlaybookStep, by: str, note: str = "") -> None:
         """Close a step as a person.
 
-        Calls of its tools that were made too early count as its own.
+        Calls of its tools that were made too early count as its own. Optional steps before it are
+        passed over, under a policy that lets them be.
 
         Parameters
         ----------
@@ -92,10 +97,13 @@ class HeldSteps(HeldPlan):
                     where=found.id,
                     fix=f"call approve({found.id!r}, by=…)",
                 )
+            keeper.come_to(found, by)
             keeper.close(found, by="person", who=by, note=note, result=note or None)
 
     def approve(self, step: str | PlaybookStep, by: str, note: str = "") -> None:
         """Approve a step of kind ``approval`` as a person; one without tools closes with it.
+
+        Optional steps before it are passed over, under a policy that lets them be.
 
         Parameters
         ----------
@@ -120,13 +128,21 @@ class HeldSteps(HeldPlan):
                     where=found.id,
                     fix="close it with complete(), or give it kind: approval",
                 )
+            keeper.come_to(found, by)
             keeper.approve(found, by, note)
 
-    def reset(self) -> None:
-        """Set the plan back to its beginning."""
+    def reset(self, *, by: str | None = None) -> None:
+        """Set the plan back to its beginning.
+
+        Parameters
+        ----------
+        by : str, optional
+            The person who does it.
+        """
         with self._doing() as keeper:
+            who = _actor(by).get("who")
             self._provisional.clear()
-            keeper.reset()
+            keeper.reset(who)
 
     def check_time(self) -> None:
         """Look whether a step has taken longer than it may: what a timer calls."""
@@ -211,15 +227,7 @@ class HeldSteps(HeldPlan):
     def _named(self, name: str, by: object) -> list[StepTerms]:
         """Give the terms of the steps of an id, on which somebody is to act."""
         terms = self._keeper.terms
-        if not isinstance(by, str) or not any(
-            one.isprintable() and not one.isspace() for one in by
-        ):
-            raise PlaybookError(
-                f"nobody is named who acts on step {quoted(name)}",
-                code="nobody_named",
-                where="by",
-                fix="give by= the name of the person",
-            )
+        _refuse_nobody(by, f"acts on step {quoted(name)}")
         found = [one for one in terms.steps if one.id == name]
         if not found:
             raise PlaybookError(
@@ -239,6 +247,7 @@ class HeldSteps(HeldPlan):
         here = [one for one in found if one is current] or [
             one for one in found if terms.interleaved and one.index not in state.closed
         ]
+        here = here or [one for one, _ in open_past(terms, state) if one in found]
         if not here:
             now = "the playbook is complete" if current is None else f"now is {quoted(current.id)}"
             raise PlaybookError(
@@ -248,3 +257,23 @@ class HeldSteps(HeldPlan):
                 fix="act on the current step",
             )
         return here[0]
+
+
+def _refuse_nobody(by: object, does: str) -> None:
+    """Refuse a name in which there is nothing to read."""
+    if isinstance(by, str) and any(one.isprintable() and not one.isspace() for one in by):
+        return
+    raise PlaybookError(
+        f"nobody is named who {does}",
+        code="nobody_named",
+        where="by",
+        fix="give by= the name of the person",
+    )
+
+
+def _actor(by: str | None) -> dict[str, str]:
+    """Say who acts on the plan as events have it: a person who is named, or the host."""
+    if by is None:
+        return {"by": "host"}
+    _refuse_nobody(by, "acts on the plan")
+    return {"by": "person", "who": by}

@@ -12,6 +12,7 @@ from typing import Any, Final
 from runbook_nb._json import byte_size, canonical
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card, Viewable
+from runbook_nb.errors import raw_text
 from runbook_nb.render.cells import words
 from runbook_nb.render.html import render_html
 from runbook_nb.render.text import render_text
@@ -84,7 +85,7 @@ def _drawn(shown: Viewable, *, html: bool) -> dict[str, Any]:
 def failure(error: BaseException, served: Callable[[str], str] = str) -> str:
     """Name a failure on one line, whatever its message does, as ``served`` lets it be seen."""
     try:
-        said = clip(visible(served(str(error))), 200)
+        said = clip(visible(served(raw_text(error))), 200)
     except Exception:
         said = ""
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

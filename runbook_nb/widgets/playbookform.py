@@ -16,8 +16,8 @@ import traitlets
 from runbook_nb._text import clip, listed, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError
-from runbook_nb.playbooks.closing import waits_for_person
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
+from runbook_nb.playbooks.judging import due_past, waits_for_person, way_past
 from runbook_nb.playbooks.rulecards import STATUS_ROLES
 from runbook_nb.playbooks.terms import StepTerms
 from runbook_nb.playbooks.told import Seen, Told
@@ -134,7 +134,7 @@ class PlaybookForm(Widget):
         self.faults = self.problems()
         if self.faults:
             return False
-        step, approves = self._current(), self.asks["kind"] == "approval"
+        step, approves = self._due(), self.asks["kind"] == "approval"
         assert step is not None  # noqa: S101 - something is asked
         act = self.enforcer.approve if approves else self.enforcer.complete
         act(step.id, self.who, note)
@@ -144,6 +144,16 @@ class PlaybookForm(Widget):
     def _current(self) -> StepTerms | None:
         place, steps = self.enforcer.plan.current_step_index, self.enforcer.terms.steps
         return steps[place] if 0 <= place < len(steps) else None
+
+    def _due(self) -> StepTerms | None:
+        """Give the current step; where it asks nothing of a person, one it may be passed over for.
+
+        A step that waits for a person behind optional ones is asked about while these are due.
+        """
+        step = self._current()
+        if step is None or self._kind_of(step):
+            return step
+        return due_past(self.enforcer.terms, self.enforcer.state) or step
 
     def _kind_of(self, step: StepTerms) -> str:
         """Say what a step asks of a person; nothing where calls are to close it."""
@@ -202,7 +212,7 @@ class PlaybookForm(Widget):
         }
 
     def _asked(self) -> dict[str, Any]:
-        step = self._current()
+        step = self._due()
         if step is None:
             return {"kind": "", "step": "", "about": "Every step is closed.", "lines": []}
         kind = self._kind_of(step)
@@ -210,6 +220,8 @@ class PlaybookForm(Widget):
         lines = [self._text(hint) for hint in step.step.hints]
         if kind == "stuck":
             lines = [self._text(str(self.enforcer.stuck_reason)), *lines]
+        if step is not self._current():
+            lines = [self._text(str(way_past(self.enforcer.terms, self.enforcer.state))), *lines]
         about = self._text(step.step.description)
         if not kind:
             tools = listed([f"'{self._text(tool)}'" for tool in step.tools]) or "tools"

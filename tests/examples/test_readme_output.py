@@ -32,7 +32,7 @@ def promised() -> list[tuple[str, str]]:
 def test_each_block_prints_the_text_behind_it(capsys):
     scope = {}
     pairs = promised()
-    assert len(pairs) == 7
+    assert len(pairs) == 8
     for code, text in pairs:
         exec(compile(code, "README.md", "exec"), scope)  # noqa: S102 - a reader runs it too
         assert capsys.readouterr().out == text

@@ -194,7 +194,7 @@ def test_a_whole_notebook_run_twice_changes_nothing_the_second_time(shell):
         ("look --by {me}", "'index=auth'"),
         ("look", "'host=web-3'"),
         ("judge --done --note 'it is one'", "verdict = 1"),
-        ("ok --done", "agreed = 1"),
+        ("ok --done --by 'M. Osei'", "agreed = 1"),
         ("act --tool isolate", "done = 1"),
         ("act --tool restore", "done = 2"),
     ]
@@ -238,6 +238,24 @@ def test_an_approval_is_given_by_its_cell(shell):
     (event,) = [one for one in shell.user_ns["plan"].events if one.kind == "approved"]
     assert (event.who, event.note) == ("M. Osei", "seen")
     assert shell.user_ns["plan"].current_step.id == "act"
+
+
+def test_who_closes_a_step_speaks_for_that_line_alone(shell):
+    cell(shell, "look --by {me}")
+    refused = shell.run_line_magic("step", "ok --done --by 'M. Osei'")
+    assert refused.word == "refused"
+    assert cell(shell, "look").by == "R. Ito"
+    past(shell, "judge")
+    assert shell.run_line_magic("step", "judge --done").by == "R. Ito"
+
+
+def test_an_approval_is_nobodys_who_is_not_named(shell):
+    cell(shell, "look --by {me}")
+    past(shell, "ok")
+    assert shell.run_line_magic("step", "ok").by == "R. Ito"  # asks, and gives nothing
+    with pytest.raises(UsageError, match="who approves it"):
+        shell.run_line_magic("step", "ok --done")
+    assert not [one for one in shell.user_ns["plan"].events if one.kind == "approved"]
 
 
 def test_a_step_is_not_closed_before_its_turn(shell):

@@ -129,6 +129,21 @@ def lenient(journal):
     return run
 
 
+def past(journal):
+    """A run in which people do what a host may do, and pass over a step to approve the next."""
+    run = PlaybookEnforcer.from_playbook(BOOK, skills=SKILLS, journal=journal)
+    run.fail_current_step("no order is named", by="ana")
+    run.reset(by="bo")
+    run.settle(run.admit("find_order", {"order_id": 7, "sum": 5, "customer": "é"}))
+    run.admit("refund", {"order_id": 7})
+    run.approve("approve", by="ana", note="it is small")
+    run.reset()
+    run.settle(run.admit("find_order", {"order_id": 8, "sum": 5, "customer": "b"}))
+    run.skip_current_step("she was clear", by="bo")
+    run.approve("approve", by="ana")
+    return run
+
+
 #: By name, what makes a run in a journal.
 RUNS = {
     "whole": whole,
@@ -136,6 +151,7 @@ RUNS = {
     "compat": lambda journal: short(journal, policy="compat"),
     "hidden": lambda journal: whole(journal, redact={"keys": ["customer", "order_id"]}),
     "lenient": lenient,
+    "past": past,
     "noted": lambda journal: short(journal, block_violations=False),
     "unrecorded": lambda journal: whole(journal, record_violations=False),
 }

@@ -73,6 +73,21 @@ def test_an_error_is_the_error_of_the_call_and_goes_on_its_way():
     assert (stopped.word, plan.calls[1].outcome) == ("cancelled", "cancelled")
 
 
+def test_a_person_approves_behind_an_optional_step():
+    optional = PlaybookStep(id="warn", description="Warn.", expected_tools=["post"], required=False)
+    sign = PlaybookStep(id="sign", description="Sign.", kind="approval")
+    plan = plan_of(optional, sign, acts())
+    assert plan.step("sign", by=ME).ask()
+    assert len(plan.events) == 1  # asking passes nothing over
+    refused = plan.step("act", by=ME)
+    assert not refused.ask()
+    assert "step 'sign' waits for an approval" in str(refused)
+    with plan.step("sign", by=ME, note="seen", done=True) as work:
+        pass
+    assert (work.word, work.is_closed, plan.current_step.id) == ("done", True, "act")
+    assert plan.plan.step_executions["warn"].status == "skipped"
+
+
 def test_asking_twice_asks_once():
     plan = plan_of(looks())
     work = plan.step("look", by=ME)

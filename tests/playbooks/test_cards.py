@@ -251,7 +251,10 @@ def test_a_report_never_shows_its_score_alone():
     report = enforcer.finish()
     text = str(report)
     assert "Report NIST incident response · safe · incomplete" in text
-    assert "4 required steps not done · deviations 1 · 0% of the evidence asked for" in text
+    assert (
+        "4 required steps not done · deviations 1 · score 0%, the mean share of probes per step"
+        in text
+    )
     for words in ("not done", "call of rm", "unexpected tool"):
         assert words in text
 

@@ -300,7 +300,10 @@ def test_a_plan_that_is_stuck_at_an_optional_step_may_be_led_past_it():
     safe = SimpleNamespace(allowed_tools=["scan"], required_probes=[])
     optional = step("a", "pay", uses=["k"], required=False)
     assert not held(optional, step("b", "read"), skills={"k": safe}).is_stuck
-    assert held(optional, step("b", kind="manual"), skills={"k": safe}).is_stuck
+    by_hand = held(optional, step("b", kind="manual"), skills={"k": safe})
+    assert (by_hand.is_stuck, by_hand.waits_for_person) == (False, True)
+    kept = held(optional, step("b", kind="manual", requires=["a"]), skills={"k": safe})
+    assert (kept.is_stuck, kept.waits_for_person) == (True, False)
     blocking = EnforcementPolicy(optional="blocking")
     assert held(optional, step("b", "read"), skills={"k": safe}, policy=blocking).is_stuck
 

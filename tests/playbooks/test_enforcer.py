@@ -388,6 +388,96 @@ def test_an_approval_opens_a_step_or_closes_one_without_tools(policy):
     assert enforcer.state.facts_of("pay").approvals[0][0] == "ben"
 
 
+BEHIND = (
+    step("warn", "post", required=False),
+    step("tell", "mail", required=False),
+    step("sign", kind="approval"),
+    step("drain", "cordon"),
+)
+
+
+def test_a_person_passes_over_optional_steps_as_a_call_does():
+    enforcer = held(*BEHIND)
+    assert enforcer.waits_for_person
+    enforcer.approve("sign", by="ana", note="yes")
+    assert statuses(enforcer) == {"warn": "skipped", "tell": "skipped", "sign": "completed"}
+    skips = [one for one in enforcer.events if one.kind == "skipped"]
+    assert [(one.by, one.who, one.reason) for one in skips] == [
+        ("person", "ana", "passed over for step 'sign'")
+    ] * 2
+    assert replay(enforcer.events).plan == enforcer.plan
+    call(enforcer, "cordon")
+    assert enforcer.finish().verdict == "pass"
+
+
+def test_a_person_closes_a_manual_step_behind_optional_ones():
+    enforcer = held(*BEHIND[:2], step("m", kind="manual"))
+    call(enforcer, "post")
+    enforcer.complete("m", by="ana")
+    assert statuses(enforcer) == {"warn": "completed", "tell": "skipped", "m": "completed"}
+    assert enforcer.is_complete
+
+
+def test_what_a_person_cannot_pass_over():
+    required = held(BEHIND[0], step("must", "scan"), BEHIND[2])
+    blocking = held(*BEHIND, policy=EnforcementPolicy(optional="blocking"))
+    compat = held(*BEHIND, policy="compat")
+    wants = held(BEHIND[0], step("sign", kind="approval", requires=["warn"]))
+    for enforcer in (required, blocking, compat, wants):
+        assert not enforcer.waits_for_person
+        before = enforcer.events
+        with refused_as("not_its_turn"):
+            enforcer.approve("sign", by="ana")
+        assert enforcer.events == before
+    enforcer = held(*BEHIND)
+    before = enforcer.events
+    for act, code in ((enforcer.complete, "approval_missing"), (enforcer.approve, "nobody_named")):
+        with refused_as(code):
+            act("sign", by="ana" if code == "approval_missing" else " ")
+        assert enforcer.events == before
+
+
+def test_a_refusal_tells_what_may_be_passed_over_and_who_waits_behind_it():
+    refused = held(*BEHIND).admit("cordon")
+    assert refused.hints[0] == "Call 'post' now."
+    assert refused.hints[-1] == (
+        "Step 'warn' is optional and may be passed over: behind it, step 'sign' waits for an "
+        "approval."
+    )
+    opens = held(BEHIND[0], step("drain", "cordon", kind="approval")).admit("cordon")
+    assert "step 'drain' waits for an approval" in opens.hints[-1]
+    closes = held(BEHIND[0], step("m", kind="manual"), step("b", "pay")).admit("pay")
+    assert "step 'm' waits for a person to close it" in closes.hints[-1]
+    assert held(*BEHIND).admit("other").hints == ("Call 'post' now.",)
+    assert held(*BEHIND, policy="compat").admit("cordon").hints == ("Call 'post' now.",)
+
+
+def test_what_a_host_does_may_be_done_by_a_person_who_is_named():
+    enforcer = held(*BEHIND)
+    enforcer.skip_current_step("all know", by="ana")
+    enforcer.fail_current_step("no answer", by="ben")
+    enforcer.reset(by="cy")
+    assert [(one.kind, one.who) for one in enforcer.events[1:]] == [
+        ("skipped", "ana"),
+        ("failed", "ben"),
+        ("reset", "cy"),
+    ]
+    assert [one.by for one in enforcer.events[1:3]] == ["person", "person"]
+    enforcer.skip_current_step("all know")
+    enforcer.reset()
+    assert [one.who for one in enforcer.events[4:]] == [None, None]
+    assert "who" not in enforcer.events[-1].to_dict()  # as in every journal of before
+    count_ = len(enforcer.events)
+    for act in (
+        lambda: enforcer.skip_current_step(by=""),
+        lambda: enforcer.fail_current_step("no", by=" "),
+        lambda: enforcer.reset(by="\u200b"),
+    ):
+        with refused_as("nobody_named"):
+            act()
+    assert len(enforcer.events) == count_
+
+
 def test_what_a_person_cannot_do():
     enforcer = held(step("a", "scan"), step("b", kind="approval"))
     with refused_as("no_such_step"):

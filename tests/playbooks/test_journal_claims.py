@@ -100,6 +100,19 @@ def test_each_decision_is_a_claim_of_its_own():
         assert checked[id_].status == "confirmed", id_
 
 
+def test_what_people_pass_over_is_judged_again():
+    checked = before("past")
+    for id_ in ("skip[ask, line 8]", "approval[approve, line 9]", "failure[look]"):
+        assert checked[id_].status == "confirmed"
+    assert checked["reset[line 3]"].status == "confirmed"
+    place = place_of("past", "skipped")
+    told = [claim.id for claim in forged("past", (*place, "step_id"), "pay").contradicted]
+    assert told  # a required step is never passed over, whoever is named
+    one, index = place_of("past", "skipped", "by"), place[1]
+    assert document("past")["lines"][index]["event"]["who"] == "ana"
+    assert not forged("past", one, "calls").ok
+
+
 def test_what_is_the_journals_own_word_is_named():
     checked = before("whole")
     said = {claim.id: claim.because for claim in checked.unchecked}

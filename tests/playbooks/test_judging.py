@@ -6,8 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 from held_plans import call, held, kinds, statuses, step
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks import EnforcementPolicy, RequiredProbe
+from runbook_nb.playbooks.judging import steps_past
 
 COMPAT = "compat"
 
@@ -22,6 +26,33 @@ def skill(*tools, **more):
             **more,
         }
     )
+
+
+# -- what may be passed over ------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=7))
+def test_a_person_comes_as_far_as_a_call_and_never_past_a_required_step(required):
+    def plan():
+        kinds_ = [step(f"s{n}", f"t{n}", required=must) for n, must in enumerate(required)]
+        return held(*kinds_)
+
+    reach = next((n for n, must in enumerate(required) if must), len(required) - 1)
+    terms, state = plan().terms, plan().state
+    assert [(one.index, passed) for one, passed in steps_past(terms, state)] == [
+        (n, tuple(range(n))) for n in range(1, reach + 1)
+    ]
+    for n in range(len(required)):
+        by_call, by_hand = plan(), plan()
+        assert by_call.may(f"t{n}") == (n <= reach)
+        call(by_call, f"t{n}")
+        if n > reach:
+            with pytest.raises(PlaybookError, match="not the turn"):
+                by_hand.complete(f"s{n}", by="ana")
+            continue
+        by_hand.complete(f"s{n}", by="ana")
+        assert statuses(by_hand) == statuses(by_call)
 
 
 # -- what may be called -----------------------------------------------------------------------

@@ -89,6 +89,32 @@ def test_what_was_left_undone_is_not_checked_ground(envelope):
     assert "step 'analysis'" not in checked
 
 
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("approval", "it waits for an approval"), ("manual", "it waits for a person to close it")],
+)
+def test_an_answer_says_that_a_person_is_due(kind, told):
+    steps = [step("a", tools=["t"]), step("sign", kind=kind), step("b", tools=["u"])]
+    due = book(*steps, step("c", kind=kind))
+
+    def until(*tools):
+        def drive(turn):
+            for tool in tools:
+                call(turn.enforcer, tool)
+
+        return tool_of(drive, due).execute_sync({})
+
+    answer = until("t")
+    whats = [item.what for item in answer.ledger.not_checked]
+    assert f"step 'sign': {told}" in whats
+    assert "step 'c': nobody came to it" in whats
+    assert json.loads(answer.to_json())["result"]["waits"] == f"step 'sign': {told}"
+    assert answer.verify().ok
+    before = until()
+    assert "waits" not in json.loads(before.to_json())["result"]
+    assert "step 'sign': nobody came to it" in [one.what for one in before.ledger.not_checked]
+
+
 def test_a_stuck_step_says_why():
     def drive(turn):
         for _ in range(3):

@@ -183,6 +183,18 @@ def test_a_brief_says_whose_turn_it_is():
     assert "Tools still to be called: pay." in enforcer.brief("step")
 
 
+def test_a_brief_says_that_a_step_is_optional_and_who_waits_behind_it():
+    optional = step("a", "scan", required=False)
+    assert "This step is optional." in held(optional, step("b", "pay")).brief("step")
+    enforcer = held(optional, step("b", kind="approval"))
+    told = enforcer.brief("step")
+    assert "'a' is optional and may be passed over: behind it, step 'b' waits for an app" in told
+    assert "%step" not in told
+    assert "%step b --done, or enforcer.approve(…)" in enforcer.brief("hand")
+    assert "optional" not in held(step("a", "scan"), step("b", kind="manual")).brief("step")
+    assert "optional" not in held(optional, step("b", "pay"), policy="compat").brief("step")
+
+
 def test_a_brief_tells_what_was_called_before_its_turn():
     enforcer = held(step("a", "scan"), step("b", "pay"), allow_extra_tools=True)
     call(enforcer, "pay")

@@ -71,6 +71,20 @@ def test_an_approval_before_tools_asks_no_more_once_it_is_given():
     assert form.asks["about"] == "Every step is closed."
 
 
+def test_it_asks_for_what_waits_behind_an_optional_step():
+    plan = plan_of(pays(required=False), approval(hints=["Mind the amount."]))
+    form = PlaybookForm(plan, who="R. Ito")
+    assert (form.asks["kind"], form.asks["step"]) == ("approval", "approve")
+    way = "Step 'pay' is optional and may be passed over: behind it, step 'approve' waits for"
+    assert form.asks["lines"] == [f"{way} an approval.", "Mind the amount."]
+    assert "step approve waits for an approval" in str(form)
+    handed_in(form, who="R. Ito", note="small")
+    assert (plan.is_complete, form.said) == (True, "step 'approve' is approved")
+    assert plan.plan.step_executions["pay"].status == "skipped"
+    needed = PlaybookForm(plan_of(pays(), approval()))
+    assert needed.asks["kind"] == ""
+
+
 def test_a_stuck_step_is_freed_by_a_person():
     plan = plan_of(pays(max_tool_calls=1), policy={"cap_counts": "all", "on_cap": "fail"})
     form = PlaybookForm(plan, who="R. Ito")
