@@ -18,6 +18,7 @@ from runbook_nb.playbooks.judging import (
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.terms import StepTerms
+from runbook_nb.playbooks.unmet import asked_evidence
 
 #: What can be told of.
 MODES: Final = ("plan", "step", "hand")
@@ -95,11 +96,13 @@ def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator
         yield f"It takes at least {counted(one.floor, 'call')}."
     if one.cap is not None:
         yield f"It takes at most {counted(one.cap, 'call')}."
-    for probe in one.probes:
-        about = f": {visible(probe.description)}" if probe.description else ""
-        yield f"Evidence asked for: {visible(probe.name)}{about}"
-    for check in () if one.checks is None else one.checks.checks:
-        yield f"Evidence asked for: {visible(check.name)}: {check.text}"
+    asked = list(asked_evidence(one, keeper.state))
+    held = keeper.state.policy.evidence == "hold" and one.tools and not one.person
+    if held and asked and not missing:
+        yield "Its tools were called, and it stays open until there is the evidence."
+    for name, text in asked:
+        about = f": {visible(text)}" if text else ""
+        yield f"Evidence asked for: {visible(name)}{about}"
     yield from (f"Hint: {visible(hint)}" for hint in one.step.hints)
 
 

@@ -18,6 +18,7 @@ from runbook_nb.errors import PlaybookError, ToolRefused
 from runbook_nb.playbooks.admission import Settlement
 from runbook_nb.playbooks.judging import quoted
 from runbook_nb.playbooks.tickets import Ticket
+from runbook_nb.playbooks.unmet import unmet_evidence
 
 if TYPE_CHECKING:
     from runbook_nb._view import Card
@@ -234,6 +235,11 @@ class StepByHand(Renderable):
     def called(self) -> bool:
         """Whether it was let through as a call."""
         return self._ticket is not None
+
+    @property
+    def unmet(self) -> list[str]:
+        """The evidence its step asks for that is not there."""
+        return unmet_evidence(self.terms, self.enforcer.state)
 
     # -- showing ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from runbook_nb._text import counted
 from runbook_nb._view import Badge, Card, Data, Prose, Role, Section
 from runbook_nb.record.redact import Redactor, as_redact
+from runbook_nb.record.steps import named_runs
 
 if TYPE_CHECKING:
     from runbook_nb.playbooks.byhand import StepByHand
@@ -68,6 +69,11 @@ def _told(work: StepByHand, served: Redactor) -> Iterator[Prose]:
         times = 0 if facts is None else facts.counted
         now = f". The step has {counted(times, 'call')} now." if times else "."
         yield Prose(text=("A call of", Data(value=work.tool, tone="code"), now), tone="dim")
+    if work.word == "done" and work.is_closed and (unmet := work.unmet):
+        yield Prose(
+            text=("Evidence not met, noted as a deviation:", *named_runs(map(served.text, unmet))),
+            tone="warning",
+        )
     if work.error is not None:
         said = f"{type(work.error).__name__}: {work.error}"
         yield Prose(text=Data(value=served.text(said)), tone="warning")

@@ -347,6 +347,42 @@ def evaluate_validation(
     return CheckOutcome(name="validation", outcome=outcome, reason=reason)
 
 
+def is_lost(
+    part: Check | Validation,
+    calls: Sequence[CheckedCall],
+    *,
+    met: Iterable[str] = (),
+    evidence_from: str = "successful",
+) -> bool:
+    """Say whether no further call can make it met: what must not hold was shown.
+
+    Examples
+    --------
+    >>> is_lost(Validation(min_success=1), [])
+    False
+    """
+    if isinstance(part, Check):
+        return False
+    how: dict[str, Any] = {"met": met, "evidence_from": evidence_from}
+    return (
+        any(is_lost(one, calls, **how) for one in part.all_of)
+        or (bool(part.any_of) and all(is_lost(one, calls, **how) for one in part.any_of))
+        or (part.none_of is not None and _stays(part.none_of, calls, how))
+    )
+
+
+def _stays(part: Check | Validation, calls: Sequence[CheckedCall], how: dict[str, Any]) -> bool:
+    """Say whether no further call can make it unmet."""
+    if isinstance(part, Check):
+        return evaluate_checks([part], calls, **how)[0].outcome != "unmet"
+    return (
+        all(_stays(one, calls, how) for one in part.all_of)
+        and (not part.any_of or any(_stays(one, calls, how) for one in part.any_of))
+        and (part.none_of is None or is_lost(part.none_of, calls, **how))
+        and all(one.is_met for one in _counts(part, calls))
+    )
+
+
 def _one_of(parts: list[CheckOutcome]) -> CheckOutcome:
     for wanted in ("met", "unreadable"):
         for part in parts:

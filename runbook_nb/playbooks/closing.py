@@ -6,7 +6,7 @@ Everything here reads the terms and the state of a plan and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Final, Literal
 
 from runbook_nb._text import counted, listed
 from runbook_nb._value import frozen
@@ -22,13 +22,15 @@ from runbook_nb.playbooks.judging import (
     undone_before,
     waits_for_person,
 )
-from runbook_nb.playbooks.model import RequiredProbe, StepExecution
 from runbook_nb.playbooks.policy import EnforcementPolicy
-from runbook_nb.playbooks.state import Call, PlanState
+from runbook_nb.playbooks.state import PlanState
 from runbook_nb.playbooks.terms import StepTerms, Terms
-
-if TYPE_CHECKING:
-    from runbook_nb.playbooks.checks import CheckOutcome
+from runbook_nb.playbooks.unmet import (
+    failing_checks,
+    is_past_showing,
+    unmatched_probes,
+    unmet_evidence,
+)
 
 #: What a call that ended does to its step.
 Ending = Literal["calls", "cap", "fail", "hold"]
@@ -74,7 +76,11 @@ def ending_of(terms: StepTerms, state: PlanState) -> Ending | None:
     full = terms.cap is not None and facts.counted >= terms.cap
     if terms.tools and not missing:
         below = terms.floor is not None and facts.counted < terms.floor
-        return None if policy.floor == "hold" and below and not full else "calls"
+        if policy.floor == "hold" and below and not full:
+            return None
+        if policy.evidence == "hold" and unmet_evidence(terms, state):
+            return "cap" if full else None
+        return "calls"
     if not full:
         return None
     if not terms.tools or policy.on_cap == "close":
@@ -165,49 +171,13 @@ def lacking_tools(terms: StepTerms, state: PlanState, *, by_person: bool = False
     return [tool for tool in missing if tool not in early]
 
 
-def unmatched_probes(terms: StepTerms, record: StepExecution | None) -> list[str]:
-    """Name the probes of a step that no call has met, as declared."""
-    if not terms.probes:
-        return []
-    probes: Iterable[RequiredProbe] = terms.probes
-    return (record or StepExecution(step_id=terms.id)).unmatched_probes(probes)
-
-
-def unmet_checks(terms: StepTerms, state: PlanState) -> list[str]:
-    """Name the checks of a step, and its validation, that do not hold."""
-    return [one.name for one in _failing(terms, state)]
-
-
-def calls_of(state: PlanState, step_id: str) -> list[Call]:
-    """Give the calls filed under a step, in order."""
-    facts = state.steps.get(step_id)
-    return [] if facts is None else [state.calls[one] for one in facts.calls if one in state.calls]
-
-
-def _failing(terms: StepTerms, state: PlanState) -> list[CheckOutcome]:
-    if terms.checks is None:
-        return []
-    from runbook_nb.playbooks.checks import evaluate_checks, evaluate_validation
-
-    calls = calls_of(state, terms.id)
-    facts = state.steps.get(terms.id)
-    how: dict[str, Any] = {
-        "met": () if facts is None else facts.checks,
-        "evidence_from": state.policy.evidence_from,
-    }
-    found = list(evaluate_checks(terms.checks.checks, calls, **how))
-    if terms.checks.validation is not None:
-        found.append(evaluate_validation(terms.checks.validation, calls, **how))
-    return [one for one in found if not one.is_met]
-
-
 def _unmet_checks(terms: StepTerms, state: PlanState) -> list[Shortfall]:
     return [
         Shortfall(
             violation="validation_failed" if one.outcome == "unmet" else "validation_unreadable",
             message=f"{quoted(one.name)} of step {quoted(terms.id)} is {one.outcome}: {one.reason}",
         )
-        for one in _failing(terms, state)
+        for one in failing_checks(terms, state)
     ]
 
 
@@ -299,6 +269,16 @@ def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
             )
         return (
             f"step {quoted(at.id)} had the {counted(max(at.cap or 0, 1), 'call')} it may have and "
-            f"is not closed; {_ASK}"
+            f"is not closed{_unshown(at, state, missing)}; {_ASK}"
         )
+    if not missing and is_past_showing(at, state):
+        return f"no call can meet the validation of step {quoted(at.id)} any more; {_ASK}"
     return None
+
+
+def _unshown(at: StepTerms, state: PlanState, missing: list[str]) -> str:
+    """Say which evidence a step is held for."""
+    if state.policy.evidence != "hold" or missing:
+        return ""
+    unmet = unmet_evidence(at, state)
+    return f", for no call shows {listed(map(quoted, unmet))}" if unmet else ""

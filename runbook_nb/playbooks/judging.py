@@ -14,6 +14,7 @@ from runbook_nb._text import MISSING, clip, listed, visible
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.state import PlanState, StepFacts
 from runbook_nb.playbooks.terms import StepTerms, Terms
+from runbook_nb.playbooks.unmet import is_past_showing, unmet_evidence
 
 #: Longest name told in a message, in characters.
 _NAME: Final = 120
@@ -424,6 +425,13 @@ def _unexpected(terms: Terms, state: PlanState, at: StepTerms, tool: str) -> tup
     either = listed(map(quoted, at.tools), "or")
     if is_cap_full(at, state) and not any(_is_held_for(terms, state, at, one) for one in at.tools):
         return told, f"No call of {either} is taken any more: ask a person to close the step."
+    if state.policy.evidence == "hold" and not missing_tools(at, state):
+        unmet = unmet_evidence(at, state)
+        shown = listed(map(quoted, unmet))
+        if unmet and is_past_showing(at, state):
+            return told, f"No call can show {shown} any more: ask a person to close the step."
+        if unmet:
+            return told, f"Call {either} again: no call shows {shown} yet."
     return told, f"Call {either} now."
 
 

@@ -29,6 +29,7 @@ _FLAGS: Final[dict[str, tuple[Any, Any, tuple[Any, ...]]]] = {
     "on_cap": ("close", "hold", ("close", "fail", "hold")),
     "on_stuck": ("none", "ask", ("none", "fail", "close", "ask")),
     "floor": ("record", "hold", ("record", "hold")),
+    "evidence": ("record", "record", ("record", "hold")),
     "optional": ("blocking", "passable", ("blocking", "passable")),
     "empty_step": ("open", "manual", ("open", "manual", "reject")),
     "after_complete": (
@@ -92,6 +93,9 @@ class EnforcementPolicy(Renderable):
         What happens to a step that no call can close any more; ``ask`` leaves it to a person.
     floor : {"record", "hold"}
         Whether a step below ``min_tool_calls`` closes with a note, or stays open.
+    evidence : {"record", "hold"}
+        Whether a step whose tools were called, and whose probes, ``checks`` or ``validation`` are
+        not met, closes with a note, or stays open for more calls until they are or its cap is full.
     optional : {"blocking", "passable"}
         Whether a call that fits a later step may pass over optional ones.
     empty_step : {"open", "manual", "reject"}
@@ -158,6 +162,7 @@ class EnforcementPolicy(Renderable):
     on_cap: str
     on_stuck: str
     floor: str
+    evidence: str
     optional: str
     empty_step: str
     after_complete: str

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from runbook_nb._display import Renderable
 from runbook_nb._value import frozen
 from runbook_nb.playbooks.begun import skills_from
-from runbook_nb.playbooks.closing import stuck_reason, unmatched_probes, unmet_checks
+from runbook_nb.playbooks.closing import stuck_reason
 from runbook_nb.playbooks.eventkinds import Event
 from runbook_nb.playbooks.events import replay
 from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import StepExecution, StepStatus
 from runbook_nb.playbooks.state import STANDING
 from runbook_nb.playbooks.terms import StepTerms, Terms
+from runbook_nb.playbooks.unmet import unmet_evidence
 from runbook_nb.playbooks.values import Kept
 
 if TYPE_CHECKING:
@@ -146,8 +147,7 @@ def _unmatched(keeper: Keeper, one: StepTerms) -> tuple[str, ...]:
     record = keeper.state.plan.step_executions.get(one.id)
     if not one.step.required and (record is None or record.status is StepStatus.SKIPPED):
         return ()
-    unmet = unmet_checks(one, keeper.state)
-    return (*unmatched_probes(one, record), *unmet)
+    return tuple(unmet_evidence(one, keeper.state))
 
 
 def score_of(keeper: Keeper, scope: str | None = None, count: Iterable[str] | None = None) -> float:

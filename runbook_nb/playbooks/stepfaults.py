@@ -111,6 +111,7 @@ def _effort(ground: Ground, at: Place) -> Findings:
 def _probes(ground: Ground, at: Place) -> Findings:
     names: dict[str, int] = {}
     by_person = at.step.kind is not None and not at.step.expected_tools
+    held = ground.policy.evidence == "hold" and ground.effort_of(at.step)[1] is None
     for place, probe in enumerate(at.step.required_probes):
         where = f"required_probes[{place}]"
         if probe.name in names:
@@ -134,7 +135,8 @@ def _probes(ground: Ground, at: Place) -> Findings:
             continue
         refused = is_blank(probe.match) and ground.policy.profile == "safe"
         for code, message, fix in text_faults(probe.match, ground.policy.probe_text):
-            grave: Severity = "error" if refused else "warning"
+            never = held and code == "probe_never_matches"
+            grave: Severity = "error" if refused or never else "warning"
             yield at.found(code, grave, f"{where}.match", message, fix)
 
 

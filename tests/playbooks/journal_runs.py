@@ -84,6 +84,7 @@ RULES = {
     "on_cap": ("close", "fail", "hold"),
     "on_stuck": ("none", "fail", "close", "ask"),
     "floor": ("record", "hold"),
+    "evidence": ("record", "hold"),
     "optional": ("blocking", "passable"),
     "after_complete": ("reject", "as_others", "record", "allow"),
     "on_timeout": ("record", "fail", "block"),

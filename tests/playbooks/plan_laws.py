@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from runbook_nb.playbooks import PlaybookEnforcer, StepStatus
 from runbook_nb.playbooks.events import from_dict, replay
+from runbook_nb.playbooks.unmet import unmet_evidence
 
 
 def broken_laws(enforcer: PlaybookEnforcer, tools: Iterable[str] = ()) -> list[str]:
@@ -95,6 +96,9 @@ def _finishing(enforcer: PlaybookEnforcer) -> Iterator[str]:
             full = terms.cap is not None and facts.counted >= terms.cap
             if short and not full:
                 yield f"{terms.id} was closed below its floor"
+        held = enforcer.policy.evidence == "hold" and terms.tools and facts.closed_by == "calls"
+        if terms.id in done and held and (unmet := unmet_evidence(terms, enforcer.state)):
+            yield f"{terms.id} was closed by calls without {unmet}"
     if report.unresolved and report.verdict != "incomplete":
         yield f"{report.unresolved} are not done, and the verdict is {report.verdict}"
     if report.verdict == "pass" and enforcer.violations:

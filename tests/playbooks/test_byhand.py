@@ -237,3 +237,39 @@ def test_whoever_works_by_hand_cannot_close_a_step_without_a_call_that_succeeded
     assert all(plan.plan.is_step_complete(step) == (step in done) for step in ("look", "act"))
     assert done in ([], ["look"], ["look", "act"])
     assert PlaybookEnforcer.load(plan.dump()).plan == plan.plan
+
+
+ASKED = {
+    "required_probes": [{"name": "sign-ins", "match": "index=auth", "description": "Seen."}],
+    "checks": [{"name": "all hosts", "path": "host", "op": "eq", "value": "all"}],
+}
+
+
+def test_a_step_that_closes_without_its_evidence_says_so_and_with_it_does_not():
+    plan = plan_of(looks(**ASKED), acts())
+    with plan.step("look", by=ME, arguments={"host": "all"}) as work:
+        pass
+    assert "step is closed" in str(work)
+    assert "Evidence not met, noted as a deviation: sign-ins\n" in str(work)
+    other = plan_of(looks(**ASKED), acts())
+    with other.step("look", by=ME, arguments={"host": "all", "index": "auth"}) as work:
+        pass
+    assert "not met" not in str(work)
+
+
+def test_a_person_who_closes_without_evidence_is_told_so():
+    plan = plan_of(looks(**ASKED), acts(), policy={"evidence": "hold"})
+    with plan.step("look", by=ME, done=True) as work:
+        pass
+    assert work.is_closed
+    assert "noted as a deviation: sign-ins, all hosts" in str(work)
+
+
+def test_what_was_shown_is_not_asked_for_again():
+    plan = plan_of(looks(**ASKED, min_tool_calls=2), acts(), policy={"evidence": "hold"})
+    assert "sign-ins: Seen." in plan.brief("step")
+    with plan.step("look", by=ME, arguments={"index": "auth"}) as work:
+        pass
+    for told in (plan.brief("step"), plan.brief("plan"), " ".join(str(work).split())):
+        assert "sign-ins" not in told
+        assert 'Evidence asked for: all hosts: arguments.host = "all"' in told

@@ -306,3 +306,106 @@ def test_a_plan_that_is_stuck_at_an_optional_step_may_be_led_past_it():
     assert (kept.is_stuck, kept.waits_for_person) == (True, False)
     blocking = EnforcementPolicy(optional="blocking")
     assert held(optional, step("b", "read"), skills={"k": safe}, policy=blocking).is_stuck
+
+
+# -- evidence that holds a step open ---------------------------------------------------------
+
+HOLD = {"evidence": "hold"}
+ENOUGH = {"name": "enough", "source": "result", "path": "count", "op": "ge", "value": 3}
+EVIDENCE = pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ({"required_probes": [{"name": "sign-ins", "match": "index=auth"}]}, "sign-ins"),
+        ({"checks": [ENOUGH]}, "enough"),
+        ({"validation": {"all": [ENOUGH]}}, "validation"),
+    ],
+)
+
+
+def shown(enforcer, *, count=3, index="auth", outcome="ok"):
+    admission = enforcer.admit("scan", {"index": index})
+    return enforcer.settle(admission, outcome, result={"count": count})
+
+
+@EVIDENCE
+def test_unmet_evidence_holds_a_step_open_until_a_call_shows_it(asked, name):
+    enforcer = held(step("a", "scan", **asked), step("b", "pay"), policy=HOLD)
+    assert not shown(enforcer, count=0, index="web").closed
+    refused = enforcer.admit("pay")
+    assert not refused.allowed
+    assert refused.result.hints[0] == f"Call 'scan' again: no call shows '{name}' yet."
+    assert f"Evidence asked for: {name}" in enforcer.brief("step")
+    assert "stays open until there is the evidence" in enforcer.brief("step")
+    assert kinds(enforcer) == ["unexpected_tool"]
+    assert shown(enforcer).closed
+    assert enforcer.state.facts_of("a").closed_by == "calls"
+    assert enforcer.admit("pay").allowed
+
+
+@EVIDENCE
+@pytest.mark.parametrize("profile", ["safe", COMPAT])
+def test_by_default_unmet_evidence_is_recorded_and_holds_nothing(asked, name, profile):
+    enforcer = held(step("a", "scan", **asked), step("b", "pay"), policy=profile)
+    assert shown(enforcer, count=0, index="web").closed
+    assert enforcer.admit("pay").allowed
+    told = [one.message for one in enforcer.violations]
+    assert profile == COMPAT or any(f"'{name}'" in one for one in told)
+
+
+@EVIDENCE
+def test_a_full_cap_a_host_and_a_person_close_a_held_step_with_the_deviation(asked, name):
+    capped = held(step("a", "scan", max_tool_calls=2, **asked), policy=HOLD)
+    shown(capped, count=0, index="web")
+    assert shown(capped, count=0, index="web").closed
+    hosted = held(step("a", "scan", **asked), policy=HOLD)
+    shown(hosted, count=0, index="web")
+    hosted.complete_current_step("enough seen")
+    person = held(step("a", "scan", **asked), policy=HOLD)
+    shown(person, count=0, index="web")
+    person.complete("a", by="ana", note="enough seen")
+    for enforcer, by in ((capped, "cap"), (hosted, "host"), (person, "person")):
+        assert enforcer.state.facts_of("a").closed_by == by
+        report = enforcer.finish()
+        assert (report.verdict, dict(report.unmatched)) == (
+            "pass_with_deviations",
+            {"a": (name,)},
+        )
+        assert len(kinds(enforcer)) == 1
+
+
+def test_a_held_step_whose_cap_failures_filled_is_stuck_and_says_for_what():
+    enforcer = held(
+        step("a", "scan", max_tool_calls=2, checks=[ENOUGH]),
+        policy={**HOLD, "cap_counts": "all"},
+    )
+    shown(enforcer, count=0)
+    shown(enforcer, outcome="error")
+    assert enforcer.stuck_reason.startswith(
+        "step 'a' had the 2 calls it may have and is not closed, for no call shows 'enough'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("validation", "stuck"),
+    [
+        ({"not": {**ENOUGH, "op": "lt"}}, True),
+        ({"all": [{"not": {**ENOUGH, "op": "lt"}}, ENOUGH]}, True),
+        ({"any": [{"not": {**ENOUGH, "op": "lt"}}, ENOUGH]}, False),
+        ({"not": {"not": ENOUGH}}, False),
+        ({"not": {"min_success": 1}}, True),
+        ({"min_success": 2}, False),
+    ],
+)
+def test_what_a_call_has_ruled_out_for_good_is_stuck_and_what_it_has_not_is_open(validation, stuck):
+    enforcer = held(step("a", "scan", validation=validation), step("b", "pay"), policy=HOLD)
+    assert not shown(enforcer, count=0).closed
+    assert enforcer.is_stuck is stuck
+    hint = enforcer.admit("pay").result.hints[0]
+    assert hint.startswith("No call can show 'validation'" if stuck else "Call 'scan' again")
+    assert shown(enforcer).closed is not stuck
+
+
+def test_a_floor_and_evidence_both_hold():
+    enforcer = held(step("a", "scan", min_tool_calls=2, checks=[ENOUGH]), policy=HOLD)
+    assert not shown(enforcer).closed
+    assert shown(enforcer, count=0).closed

@@ -28,8 +28,10 @@ REFUSED = {
     "probe_never_matches",
     "bad_check",
 }
+#: Every call that is driven below shows what these steps ask for.
+HELD = {"evidence": "hold"}
 POLICIES = st.sampled_from(
-    ["safe", "compat", {"on_cap": "fail"}, {"optional": "blocking"}, {"empty_step": "reject"}]
+    ["safe", "compat", {"on_cap": "fail"}, {"optional": "blocking"}, HELD, {"empty_step": "reject"}]
 )
 
 
@@ -46,7 +48,7 @@ def steps(ids, *, odd):
         max_tool_calls=st.none() | st.integers(0 if odd else 1, 4),
         kind=st.sampled_from([None, None, None, "manual"]),
         requires=st.lists(st.sampled_from("abcd"), max_size=1) if odd else st.just([]),
-        required_probes=st.sampled_from([[], [{"name": "p", "match": " "}]] if odd else [[]]),
+        required_probes=st.sampled_from([[], [{"name": "p", "match": " " if odd else "x=y"}]]),
         checks=st.sampled_from([[], [{"name": "c", "op": "eqq"}]] if odd else [[]]),
     )
 

@@ -28,6 +28,10 @@ def steps(draw, name):
         "required_probes": draw(st.lists(probe, max_size=1)),
         "uses": draw(st.sampled_from([[], [], ["safe"], ["none"]])),
     }
+    if draw(st.sampled_from([False, False, True])):
+        step["checks"] = [{"name": "of auth", "path": "index", "op": "eq", "value": "auth"}]
+    if draw(st.sampled_from([False, False, True])):
+        step["validation"] = {"min_success": 2}
     cap = draw(st.none() | st.integers(1, 3))
     floor = draw(st.none() | st.integers(0, 3))
     if cap is not None and floor is not None:
@@ -66,6 +70,10 @@ event = st.one_of(
     st.tuples(st.just("validate"), tool),
     st.tuples(st.just("record"), tool),
 )
+
+#: What shows all the evidence that these steps ask for.
+SHOWN = {"index": "auth", "host": "web-1"}
+HELD = {"evidence": "hold"}
 
 SKILLS = {
     "safe": SimpleNamespace(allowed_tools=["scan", "read", "ask"], required_probes=[]),
@@ -159,6 +167,14 @@ def test_under_safe_no_move_of_a_host_breaks_a_law(book, stream):
 
 
 @few
+@given(books(), st.lists(event | st.tuples(host, st.none()), max_size=14), st.booleans())
+def test_where_evidence_holds_no_calls_close_a_step_without_it(book, stream, all_count):
+    """And nothing freezes without a word, whichever calls fill a cap."""
+    counts = "all" if all_count else "successful"
+    drive(book, stream, {**HELD, "cap_counts": counts})
+
+
+@few
 @given(
     books(),
     st.lists(event | st.tuples(host, st.none()), max_size=12),
@@ -176,10 +192,10 @@ def test_under_no_policy_does_a_record_say_what_did_not_happen(book, stream, rul
 
 
 @few
-@given(books(), st.lists(event, max_size=10))
-def test_a_plan_followed_by_success_alone_comes_to_its_end_or_says_why_not(book, stream):
+@given(books(), st.lists(event, max_size=10), st.sampled_from(["safe", HELD]))
+def test_a_plan_followed_by_success_alone_comes_to_its_end_or_says_why_not(book, stream, policy):
     """After any stream, calling what is asked for ends the run, a person's turn or 'stuck'."""
-    driver = Driver(book, "safe")
+    driver = Driver(book, policy)
     for kind, what in stream:
         driver.do(kind, what)
     driver.settle_open()
@@ -188,10 +204,10 @@ def test_a_plan_followed_by_success_alone_comes_to_its_end_or_says_why_not(book,
         if enforcer.is_stuck or enforcer.waits_for_person or enforcer.current_step is None:
             return
         names = [name for one in enforcer.terms.steps for name in one.tools] + TOOLS
-        asked = [name for name in dict.fromkeys(names) if enforcer.may(name, {"index": "auth"})]
+        asked = [name for name in dict.fromkeys(names) if enforcer.may(name, SHOWN)]
         missing = enforcer.terms.steps[enforcer.plan.current_step_index].tools
         for name in sorted(asked, key=lambda one: one not in missing):
-            admission = enforcer.admit(name, {"index": "auth"})
+            admission = enforcer.admit(name, SHOWN)
             if admission.allowed:
                 enforcer.settle(admission)
     raise AssertionError(f"{enforcer!r} goes on for ever: {enforcer.plan!r}")

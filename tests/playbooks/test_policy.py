@@ -75,6 +75,7 @@ def test_a_policy_is_taken_in_any_form():
     [
         ({"flor": "hold"}, "unknown_rule", "did you mean 'floor'?"),
         ({"floor": "holds"}, "bad_rule_value", "did you mean 'hold'?"),
+        ({"evidence": "holds"}, "bad_rule_value", "did you mean 'hold'?"),
         ({"lookahead": 1}, "bad_rule_value", "use False or True"),
         ({"lookahead": "yes"}, "bad_rule_value", "use False or True"),
         ({"always_allowed": 7}, "bad_rule_value", "names of tools"),
