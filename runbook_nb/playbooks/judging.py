@@ -330,7 +330,7 @@ def steps_past(terms: Terms, state: PlanState) -> Iterator[tuple[StepTerms, tupl
     >>> from runbook_nb.playbooks.policy import EnforcementPolicy
     >>> warn = PlaybookStep(id="warn", description="Warn.", required=False)
     >>> sign = PlaybookStep(id="sign", description="Sign.", kind="approval")
-    >>> book = Playbook(id="ir", name="Response", steps=[warn, sign, sign])
+    >>> book = Playbook(id="ir", name="Response", steps=[warn, sign])
     >>> state = PlanState(PlaybookPlan(playbook=book), EnforcementPolicy())
     >>> [(one.index, passed) for one, passed in steps_past(Terms(book, {}, state.policy), state)]
     [(1, (0,))]
