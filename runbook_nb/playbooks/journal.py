@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from runbook_nb._display import Renderable
 from runbook_nb._ids import digest
 from runbook_nb._text import clip, counted, visible
-from runbook_nb._view import Card, Column, Data, Prose, Section, Table
+from runbook_nb._view import Card, Column, Data, Fact, Facts, Prose, Section, Table
 from runbook_nb.artifacts.durable import renew_in_children
 from runbook_nb.errors import ArtifactError, JournalError
 from runbook_nb.playbooks.journal_lines import Reading, write_lines
@@ -263,7 +263,10 @@ def journal_card(name: str, found: Reading) -> Card:
         total=len(counts),
         empty="nothing has happened yet",
     )
-    closing = [f"Head: {found.head}."] if found.head else []
+    # Among facts, where a word as long as a digest is broken and no page is wider for it.
+    head = Facts(label="", items=(Fact(term="head", detail=Data(value=found.head)),), total=1)
+    parts = (*lead, table, head) if found.head else (*lead, table)
+    closing = []
     if found.torn:
         closing.append(f"Broken off: {found.torn}.")
     closing += [f"Line {fault.line:,} {fault.said}." for fault in found.faults[:_FAULTS]]
@@ -274,6 +277,6 @@ def journal_card(name: str, found: Reading) -> Card:
         kind="Journal",
         name=clip(visible(name), 60),
         headline=counted(len(found.lines), "event"),
-        sections=(Section(label="", parts=(*lead, table)),),
+        sections=(Section(label="", parts=parts),),
         closing=tuple(closing),
     )
