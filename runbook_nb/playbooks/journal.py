@@ -264,8 +264,8 @@ def journal_card(name: str, found: Reading) -> Card:
         empty="nothing has happened yet",
     )
     # Among facts, where a word as long as a digest is broken and no page is wider for it.
-    head = Facts(label="", items=(Fact(term="head", detail=Data(value=found.head)),), total=1)
-    parts = (*lead, table, head) if found.head else (*lead, table)
+    items = (Fact(term="head", detail=Data(value=found.head)),) if found.head else ()
+    head = [Facts(label="", items=items, total=1)] if items else []
     closing = []
     if found.torn:
         closing.append(f"Broken off: {found.torn}.")
@@ -277,6 +277,6 @@ def journal_card(name: str, found: Reading) -> Card:
         kind="Journal",
         name=clip(visible(name), 60),
         headline=counted(len(found.lines), "event"),
-        sections=(Section(label="", parts=parts),),
+        sections=(Section(label="", parts=(*lead, table, *head)),),
         closing=tuple(closing),
     )
