@@ -28,6 +28,7 @@ from runbook_nb.magics.lines import (
     looked_up,
     read_line,
     takes,
+    words_before,
 )
 from runbook_nb.magics.playbook import PlaybookMagics, complete_step
 from runbook_nb.rules.loader import load_text
@@ -221,10 +222,7 @@ did you mean 'ages'?
 def complete(shell: Any, event: Any) -> list[str]:
     """Complete the line of ``%runbook``: its name, an argument's name, a toolbox; never raises."""
     try:
-        words = event.text_until_cursor.split()
-        if event.text_until_cursor[-1:].isspace():
-            words.append("")
-        before, boxes = words[1:-1], dict(boxes_in(shell.user_ns))
+        before, boxes = words_before(event), dict(boxes_in(shell.user_ns))
         last = before[-1] if before else None
         if last is None:
             return [tool.name for box in boxes.values() for tool in box if _is_runbook(tool)]

@@ -100,3 +100,18 @@ def looked_up(name: str, names: Mapping[str, Any]) -> Any:
         return names[name]
     near = did_you_mean(name, [one for one in names if not one.startswith("_")])
     raise DefinitionError(f"there is no variable {name!r}", where=name, fix=near)
+
+
+def words_before(event: Any) -> list[str]:
+    """Give the words of a magic's line that stand whole before the one being completed.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> words_before(SimpleNamespace(text_until_cursor="%step look --to"))
+    ['look']
+    """
+    words: list[str] = event.text_until_cursor.split()
+    if event.text_until_cursor[-1:].isspace():
+        words.append("")
+    return words[1:-1]

@@ -33,6 +33,7 @@ from runbook_nb.magics.lines import (
     read_line,
     takes,
     value_of,
+    words_before,
 )
 from runbook_nb.playbooks.byhand import StepByHand
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
@@ -248,10 +249,7 @@ def plan_of(names: Mapping[str, Any], variable: str | None = None) -> PlaybookEn
 def complete_step(shell: Any, event: Any) -> list[str]:
     """Complete the line of ``%step``: the step's id, a plan, an option; never raises."""
     try:
-        words = event.text_until_cursor.split()
-        if event.text_until_cursor[-1:].isspace():
-            words.append("")
-        before, plans = words[1:-1], dict(plans_in(shell.user_ns))
+        before, plans = words_before(event), dict(plans_in(shell.user_ns))
         if not before:
             return [one.id for plan in plans.values() for one in plan.plan.playbook.steps]
         if before[-1] == "--enforcer":
