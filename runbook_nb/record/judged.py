@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
-from runbook_nb.record.log import width_of
+from runbook_nb.record.log import WIDTHS
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
@@ -25,7 +25,7 @@ from runbook_nb.rules.columns import Columns, smallest
 from runbook_nb.rules.evaluate import judge_facts
 from runbook_nb.rules.held import CHUNK
 from runbook_nb.rules.judging import read
-from runbook_nb.rules.plan import DecisionPath, when_of
+from runbook_nb.rules.plan import DecisionPath
 
 if TYPE_CHECKING:
     from runbook_nb.record.log import Event, Log, Shape
@@ -276,7 +276,7 @@ class JudgedFan(FanOut):
         """Take the branch that ran as the first of its kind; `file` says which others are."""
         shape = self.log.shape_number(tuple(track.codes))
         events = facts_of(self.log, self.log.shapes[shape]).events
-        self.kinds.append(Kind(shape, status, tuple(self._sources(track, events))))
+        self.kinds.append(Kind(shape, status, self._sources(track, events)))
         if note is not None:
             self.notes[index] = note
 
@@ -295,21 +295,23 @@ class JudgedFan(FanOut):
         self.numbers = numbers if kept else smallest(numbers, most)  # type: ignore[assignment]
         self._tally = []
 
-    def _sources(self, track: Track, events: Iterable[Event]) -> Iterator[Source]:
+    def _sources(self, track: Track, events: Iterable[Event]) -> tuple[Source, ...]:
+        """Say where each value of a branch is found."""
+        found: list[Source] = []
+        values = track.values
         rows: Any = None
-        for event in events:
-            code = event.code
-            rows = code.stage if rows is None else rows
-            if code.path is not None:
-                yield from _compared(code.path)
-            elif code.kind == _TAKES and code.stage == rows:
-                yield Cell(code.key or "")
-            elif code.kind == "error":
-                told = Told(track.values[event.at])
-                yield Refusal(self.rules) if self._refused(track) else told
-            else:
-                end = event.at + width_of(code)
-                yield from map(Constant, track.values[event.at : end])
+        for (kind, stage, key, path), at, _ in events:
+            if rows is None:
+                rows = stage
+            if path is not None:
+                found += _compared(path)
+            elif kind == _TAKES and stage == rows:
+                found.append(Cell(key or ""))
+            elif kind == "error":
+                found.append(Refusal(self.rules) if self._refused(track) else Told(values[at]))
+            elif WIDTHS[kind]:
+                found += map(Constant, values[at : at + WIDTHS[kind]])
+        return tuple(found)
 
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)
@@ -521,9 +523,5 @@ class JudgedFan(FanOut):
 
 def _compared(path: DecisionPath) -> Iterator[Source]:
     """Say where the values of a decision are found."""
-    for tried in path.tried:
-        when = when_of(path.rules, tried)
-        if isinstance(when, dict | Mapping):  # decisions by functions are made row by row
-            for key, ops in when.items():
-                source: Source = Followed(key) if "." in key else Cell(key)
-                yield from [source] * len(ops)
+    for key in path.compared:
+        yield Followed(key) if "." in key else Cell(key)

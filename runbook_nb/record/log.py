@@ -236,12 +236,15 @@ class Known:
         self.facts: dict[tuple[int, ...], Any] = {}
         self._lock = threading.Lock()
 
-    def take(self, number: int, code: Code) -> bool:
-        """Give a code that no run has met before its number; say whether it has it now."""
+    def has(self, number: int, code: Code) -> bool:
+        """Say whether this code has this number; one that no run has met before is given it."""
+        codes = self.codes
+        if number < len(codes):
+            return codes[number] == code
         with self._lock:
-            if number == len(self.codes) < MOST_KNOWN:
-                self.codes.append(code)
-            return number < len(self.codes) and self.codes[number] == code
+            if number == len(codes) < MOST_KNOWN:
+                codes.append(code)
+            return number < len(codes) and codes[number] == code
 
 
 class Log:
@@ -291,22 +294,16 @@ class Log:
     def number(self, code: Code) -> int:
         """Intern a code."""
         found = self._numbers.get(code)
-        if found is not None:
-            return found
-        with self._lock:
-            found = self._numbers.get(code)
-            if found is None:
-                found = len(self.codes)
-                self.codes.append(code)
-                self._numbers[code] = found
-                known = self.known
-                if known is not None and not (
-                    code == known.codes[found]
-                    if found < len(known.codes)
-                    else known.take(found, code)
-                ):
-                    self.known = None
-            return found
+        if found is None:
+            with self._lock:
+                codes = self.codes
+                found = self._numbers.setdefault(code, len(codes))
+                if found == len(codes):
+                    codes.append(code)
+                    known = self.known
+                    if known is not None and not known.has(found, code):
+                        self.known = None
+        return found
 
     def same_path(self, path: DecisionPath) -> DecisionPath:
         """Give the path already met that says the same of equal rules, or the path itself.

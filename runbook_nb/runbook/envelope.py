@@ -437,6 +437,7 @@ class Envelope(Renderable, FrozenDict):
             self.to_dict(dossier=True) if dossier else self,
             ensure_ascii=False,
             allow_nan=False,
+            check_circular=False,  # what is frozen holds nothing of itself
             indent=indent,
             separators=separators,
         )

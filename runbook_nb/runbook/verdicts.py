@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NoReturn
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, Immutable, classes_of
 from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL, visible
 from runbook_nb._value import frozen
@@ -56,8 +56,8 @@ _SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 #: What Markdown takes for the beginning of HTML or of a link, with the backslashes before it.
 _TAG: Final = re.compile(r"(\\*)<(?=[A-Za-z/!?])")
-#: Of plain ASCII text, what is not written as it is.
-_ESCAPED: Final = re.compile(r"[|\x00-\x1f\x7f]|<[A-Za-z/!?]")
+#: Of printable ASCII text, what may not be written as it is.
+_MARKS: Final = frozenset("|<")
 
 VerdictRow = Mapping[str, Any]
 
@@ -279,9 +279,9 @@ def cell_text(value: Any) -> str:
 
 def _cells(column: list[Any]) -> list[str]:
     """Write the cells of a column; looked at together, most need no writing at all."""
-    if set(map(type, column)) == {str} and "" not in column:
+    if classes_of(column) == {str} and "" not in column:
         whole = "".join(column)
-        if whole.isascii() and _ESCAPED.search(whole) is None:
+        if whole.isascii() and whole.isprintable() and _MARKS.isdisjoint(whole):
             return column
     return list(map(cell_text, column))
 
