@@ -30,6 +30,9 @@ CALLS: Final = 1
 DECIDES: Final = 2
 MOUNTS: Final = 3
 
+#: How many layouts of mappings written whole a stage keeps the codes of.
+_MOST_LAYOUTS: Final = 64
+
 _FORMS: Final = {FunctionStage: CALLS, DeciderStage: DECIDES, SubchartStage: MOUNTS}
 
 
@@ -179,6 +182,15 @@ class StagePlan:
         if key is not None:
             _check_key(key, self.ref)
         return self.log.number(code_of((kind, self.ref, key, None)))
+
+    def layout_codes(self, keys: tuple[Any, ...]) -> tuple[int, ...] | None:
+        """Give the codes of writing these keys, the same as key by key; None where they are not."""
+        if not all(key.__class__ is str for key in keys):
+            return None
+        codes = tuple([self.write_codes[key] for key in keys])
+        if len(self.layouts) < _MOST_LAYOUTS:
+            self.layouts[keys] = codes
+        return codes
 
     def decision_codes(self, path: Any) -> tuple[int, ...]:
         """Give the codes of a decision that the engine itself made: what it read, then it."""

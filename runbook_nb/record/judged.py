@@ -274,11 +274,15 @@ class JudgedFan(FanOut):
 
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """Take the branch that ran as the first of its kind; `file` says which others are."""
-        shape = self.log.shape_number(tuple(track.codes))
-        events = facts_of(self.log, self.log.shapes[shape]).events
-        self.kinds.append(Kind(shape, status, self._sources(track, events)))
+        codes = tuple(track.codes)
+        events = facts_of(self.log, self.log.shapes[self.log.shape_number(codes)]).events
+        self.keep(codes, status, self._sources(track, events))
         if note is not None:
             self.notes[index] = note
+
+    def keep(self, codes: tuple[int, ...], status: int, sources: tuple[Source, ...]) -> None:
+        """Take what all branches of a kind appended, and where each of their values is found."""
+        self.kinds.append(Kind(self.log.shape_number(codes), status, sources))
 
     def file(self, numbers: Sequence[int]) -> None:
         """Say of which kind each branch is that began."""
@@ -304,7 +308,7 @@ class JudgedFan(FanOut):
             if rows is None:
                 rows = stage
             if path is not None:
-                found += _compared(path)
+                found += compared(path)
             elif kind == _TAKES and stage == rows:
                 found.append(Cell(key or ""))
             elif kind == "error":
@@ -521,7 +525,7 @@ class JudgedFan(FanOut):
         return None if found is MISSING else found
 
 
-def _compared(path: DecisionPath) -> Iterator[Source]:
+def compared(path: DecisionPath) -> Iterator[Source]:
     """Say where the values of a decision are found."""
     for key in path.compared:
         yield Followed(key) if "." in key else Cell(key)
