@@ -439,7 +439,7 @@ class JudgedFan(FanOut):
     def status_count(self, status: int) -> int:
         """Count the branches that ended like this."""
         counted = zip(self.kinds, self._times(), strict=True)
-        found = sum(times for kind, times in counted if kind.status == status)
+        found = sum([times for kind, times in counted if kind.status == status])
         return found + (len(self) - len(self.numbers) if status == NOT_REACHED else 0)
 
     def ended_as(self, *statuses: int) -> Iterator[int]:

@@ -228,23 +228,22 @@ class Known:
     leaves, and finds no number here that it did not give itself.
     """
 
-    __slots__ = ("_lock", "codes", "facts")
+    __slots__ = ("_lock", "codes", "count", "facts")
 
     def __init__(self) -> None:
         self.codes: list[Code] = []
+        self.count = 0
         #: By sequences of numbers what `work_out` says of them.
         self.facts: dict[tuple[int, ...], Any] = {}
         self._lock = threading.Lock()
 
-    def has(self, number: int, code: Code) -> bool:
-        """Say whether this code has this number; one that no run has met before is given it."""
-        codes = self.codes
-        if number < len(codes):
-            return codes[number] == code
+    def take(self, number: int, code: Code) -> bool:
+        """Give a code that no run has met before its number; say whether it has it now."""
         with self._lock:
-            if number == len(codes) < MOST_KNOWN:
-                codes.append(code)
-            return number < len(codes) and codes[number] == code
+            if number == self.count < MOST_KNOWN:
+                self.codes.append(code)
+                self.count += 1
+            return number < self.count and self.codes[number] == code
 
 
 class Log:
@@ -296,12 +295,14 @@ class Log:
         found = self._numbers.get(code)
         if found is None:
             with self._lock:
-                codes = self.codes
-                found = self._numbers.setdefault(code, len(codes))
-                if found == len(codes):
-                    codes.append(code)
+                at = len(self.codes)
+                found = self._numbers.setdefault(code, at)
+                if found == at:
+                    self.codes.append(code)
                     known = self.known
-                    if known is not None and not known.has(found, code):
+                    if known is not None and not (
+                        code == known.codes[at] if at < known.count else known.take(at, code)
+                    ):
                         self.known = None
         return found
 

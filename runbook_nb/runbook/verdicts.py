@@ -246,10 +246,11 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     if not rows:
         return NO_ROWS_TABLE
     columns = list(rows[0])
+    heads = columns if _are_as_written(columns) else [_escaped(str(name)) for name in columns]
     cells = [_cells([row.get(column) for row in rows]) for column in columns]
     told = zip(*cells, strict=True) if cells else [()] * len(rows)
     lines = [
-        "| " + " | ".join([_escaped(str(column)) for column in columns]) + " |",
+        "| " + " | ".join(heads) + " |",
         "|" + "---|" * len(columns),
         "| " + " |\n| ".join(map(" | ".join, told)) + " |",
     ]
@@ -279,11 +280,17 @@ def cell_text(value: Any) -> str:
 
 def _cells(column: list[Any]) -> list[str]:
     """Write the cells of a column; looked at together, most need no writing at all."""
-    if classes_of(column) == {str} and "" not in column:
-        whole = "".join(column)
-        if whole.isascii() and whole.isprintable() and _MARKS.isdisjoint(whole):
-            return column
+    if _are_as_written(column) and "" not in column:
+        return column
     return list(map(cell_text, column))
+
+
+def _are_as_written(texts: list[Any]) -> bool:
+    """Say whether all are texts in which nothing is to be escaped."""
+    if classes_of(texts) != {str}:
+        return False
+    whole = "".join(texts)
+    return whole.isascii() and whole.isprintable() and _MARKS.isdisjoint(whole)
 
 
 def _escaped(text: str) -> str:
