@@ -8,7 +8,7 @@ recorded state behind the log's back. When the stage ends its scope closes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from runbook_nb._frozen import (
     ATOMS,

@@ -15,7 +15,6 @@ from runbook_nb._value import frozen
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FanOut
 from runbook_nb.record.shapes import ShapeFacts, facts_of
-from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -89,9 +88,10 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
         found.setdefault(text(key), []).append(fan)
     structure = run.structure
     counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
-    deciders = {place_of(structure, n.key) for n in structure.nodes if n.kind == "decider"}
-    named = _places_of(structure, decider)
-    decides = {key: key in deciders or counts.has_decider for key, counts in counted.items()}
+    deciding = structure.deciding
+    deciders = () if decider is None else structure.find(decider, "decider")
+    named = {structure.fan_out_of(node.key) for node in deciders}
+    decides = {key: key in deciding or counts.has_decider for key, counts in counted.items()}
     if named:
         judges = {key: key in named for key in counted}
     elif any(decides.values()):
@@ -110,34 +110,6 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
         )
         for key, counts in counted.items()
     )
-
-
-def place_of(structure: Structure, key: str) -> str:
-    """Give the key of the fan-out a node stands in; empty at the top.
-
-    Charts mounted in the fan-out's branches are part of them.
-
-    Examples
-    --------
-    >>> from runbook_nb.chart.builder import flow_chart
-    >>> one = flow_chart("one", lambda s: 1, id="one").build()
-    >>> chart = (flow_chart("c", lambda s: s.set("xs", [1, 2]), id="a")
-    ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
-    ...                            max_branches=1, into="out").build())
-    >>> place_of(chart.structure, "each/one"), place_of(chart.structure, "a")
-    ('each', '')
-    """
-    frames, heads = structure.frames(), structure.heads
-    frame = frames.get(key)
-    while frame is not None and heads[frame].kind != "fan_out":
-        frame = frames.get(frame)
-    return frame or ""
-
-
-def _places_of(structure: Structure, decider: str | None) -> set[str]:
-    if decider is None:
-        return set()
-    return {place_of(structure, node.key) for node in structure.find(decider, "decider")}
 
 
 def _executions(walk: Walk) -> Iterator[tuple[str, FanOut]]:
