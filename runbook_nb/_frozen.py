@@ -112,8 +112,8 @@ def classes_of(values: list[Any]) -> frozenset[type]:
     (True, ['int', 'str'])
     """
     found = list(map(type, values))
-    alike = found[:1]
-    return frozenset(alike if found.count(*alike) == len(found) else found) if found else frozenset()
+    first = found[:1]
+    return frozenset(first if first * len(found) == found else found)
 
 
 #: Classes whose instances are frozen as they are; the classes of rows that are to be frozen.
