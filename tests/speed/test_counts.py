@@ -264,6 +264,17 @@ def test_stages_that_wait_take_as_many_tasks_as_may_wait_at_once(bench, rows):
     assert 1 < stage.most <= BOUND
 
 
+def test_a_branch_that_waits_takes_few_calls(bench, rows):
+    """Nothing is asked of the event loop for each that is known of the worker it runs in."""
+    from goals.waiting import BOUND, Waiting
+
+    def waited(n):
+        chart = bench.ours.chart_loading(rows[:n], Waiting(0), max_concurrency=BOUND)
+        return calls(bench, lambda: asyncio.run(chart.run()))
+
+    assert (waited(600) - waited(200)) / 400 <= 98
+
+
 # -- what is shown --------------------------------------------------------------------------------
 
 
