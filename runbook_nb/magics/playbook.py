@@ -115,8 +115,8 @@ class PlaybookMagics(SessionMagics):
         when it ended. A cell that is refused is not run; what is shown says why, and what to do.
         One of a step that is closed is not run again, unless with ``--again``. As ``%step NAME``,
         without a cell, it says what the step asks for, and closes it with ``--done``, passes over
-        an optional one with ``--skip REASON``, and declines an approval with ``--decline``. In
-        Python: ``with enforcer.step("NAME", by="WHO"):``.
+        an optional one with ``--skip REASON``, and declines an approval with ``--decline``.
+        In Python: ``with enforcer.step("NAME", by="WHO"):``.
         """
         __tracebackhide__ = True  # what a cell raises is not of this
         told = read_line(self.step, line)

@@ -6,6 +6,7 @@ import pytest
 from held_plans import call, held, kinds, statuses, step
 from journal_samples import chained, document_of, lines_of, verified
 
+import runbook_nb as rb
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks import PlaybookEnforcer
 from runbook_nb.playbooks.eventlog import event_log
@@ -240,3 +241,12 @@ def test_a_journal_verifies_and_one_that_hides_it_does_not():
     assert found[0]["event"]["verdict"] == "declined"
     found[0]["event"]["verdict"] = "incomplete"
     assert not verified(chained(document)).ok
+
+
+def test_an_answer_made_of_it_verifies():
+    plan = declined()
+    plan.finish()
+    made = rb.runbook_as_tool(name="r", description="R.", procedure=lambda tools: plan.procedure())
+    answer = made.execute_sync({})
+    assert answer["result"]["verdicts"][1]["verdict"] == "approval declined"
+    assert answer.verify().ok
