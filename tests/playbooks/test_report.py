@@ -174,6 +174,12 @@ def test_a_brief_tells_all_steps_and_what_is_asked_for_now():
     assert enforcer.brief("step") == "Every step is closed."
 
 
+def test_a_brief_marks_the_steps_of_a_person():
+    told = held(step("a", kind="manual"), step("b", "pay", kind="approval")).brief()
+    assert "1. a: Do a. (pending, manual, now)" in told
+    assert "2. b: Do b. (pending, approval)" in told
+
+
 def test_a_brief_says_whose_turn_it_is():
     enforcer = held(step("a", kind="manual"), step("b", "pay", kind="approval"))
     assert "closed by a person" in enforcer.brief("step")
