@@ -124,6 +124,16 @@ def test_two_runs_are_compared_in_few_calls_for_each_subject(bench):
     assert calls(bench, comparison.to_dict) / comparison.changed <= 220
 
 
+def test_a_limit_is_changed_without_a_call_for_each_subject(bench, rows):
+    def changed(n):
+        lab = rb.RuleLab(bench.ours.caller(bench.ours.row_wise_chart(rows[:n]))())
+        lab.set_limit(2, "age_days", "gt", 8)
+        return bench.measure.calls_of(lambda: lab.set_limit(2, "age_days", "gt", 9))
+
+    changed(50)
+    assert changed(N) - changed(N // 2) <= N // 10
+
+
 def test_a_large_frame_is_counted_once(bench, monkeypatch):
     """What is told of all branches comes from one count per kind, however often it is told."""
     from runbook_nb.record.judged import JudgedFan
