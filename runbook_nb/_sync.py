@@ -306,6 +306,7 @@ class _Door:
             self.error = error
         finally:
             self.done = True
+            del self._context  # it holds this door, and so whatever came out
             if self.ended is not None:
                 self.ended.set()
 

@@ -28,7 +28,7 @@ from runbook_nb.rules.judging import read
 from runbook_nb.rules.plan import DecisionPath
 
 if TYPE_CHECKING:
-    from runbook_nb.record.log import Event, Log, Shape
+    from runbook_nb.record.log import Event, Shape, Tables
     from runbook_nb.rules.ruleset import RuleSet
 
 #: Per branch the number of its kind.
@@ -197,35 +197,32 @@ FIRST: Final = 4
 class Ahead:
     """Makes many things at a time for who looks at one after the other.
 
-    Parameters
-    ----------
-    make : callable
-        Makes those of a range.
-
     Examples
     --------
-    >>> ahead = Ahead(lambda places: [place * 10 for place in places])
-    >>> [ahead.get(place, 4) for place in (0, 1, 2, 0)]
+    >>> ahead, tens = Ahead(), lambda places: [place * 10 for place in places]
+    >>> [ahead.get(place, 4, tens) for place in (0, 1, 2, 0)]
     [None, 10, 20, None]
     """
 
-    __slots__ = ("_made", "_make", "_next", "_size")
+    __slots__ = ("_made", "_next", "_size")
 
-    def __init__(self, make: Callable[[range], list[Any]]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._next = -1
         self._size = FIRST
         self._made: tuple[int, list[Any]] = (0, [])
 
-    def get(self, place: int, end: int) -> Any:
-        """Give a thing that was made ahead, or is now; None to whoever looks here and there."""
+    def get(self, place: int, end: int, make: Callable[[range], list[Any]]) -> Any:
+        """Give a thing that was made ahead, or is now; None to whoever looks here and there.
+
+        ``make`` makes those of a range.
+        """
         start, made = self._made
         if start <= place < start + len(made):
             return made[place - start]
         if place != self._next:
             self._next, self._size = place + 1, FIRST
             return None
-        made = self._make(range(place, min(place + self._size, end)))
+        made = make(range(place, min(place + self._size, end)))
         self._made = place, made
         # Two neighbours may be all that is wanted: the further somebody goes, the more are made.
         self._size = min(2 * self._size, CHUNK)
@@ -253,7 +250,7 @@ class JudgedFan(FanOut):
 
     items: Columns
 
-    def __init__(self, log: Log, *args: Any, rules: RuleSet, **facts: Any) -> None:
+    def __init__(self, log: Tables, *args: Any, rules: RuleSet, **facts: Any) -> None:
         super().__init__(log, *args, room=False, **facts)
         self.rules = rules
         self.kinds: list[Kind] = []
@@ -267,8 +264,8 @@ class JudgedFan(FanOut):
         self._counted: tuple[Any, int, dict[int, int]] | None = None
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
-        self._rows = Ahead(self._read)
-        self._parts = Ahead(self._gathered)
+        self._rows = Ahead()
+        self._parts = Ahead()
 
     # -- filing ----------------------------------------------------------------------------
 
@@ -320,9 +317,9 @@ class JudgedFan(FanOut):
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)
 
-    def move(self, log: Log, numbers: Sequence[int]) -> None:
+    def move(self, log: Tables, numbers: Sequence[int]) -> None:
         """Belong to another log from now on, where its shapes have these numbers."""
-        self.log = log
+        self.log = log.tables
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
         self._counted = None
 
@@ -349,7 +346,7 @@ class JudgedFan(FanOut):
             self._handed = WeakValueDictionary()
         row = self._handed.get(index)
         if row is None:
-            row = self._rows.get(index, len(self))
+            row = self._rows.get(index, len(self), self._read)
             row = self._handed.setdefault(index, self.items[index] if row is None else row)
         return row
 
@@ -360,7 +357,7 @@ class JudgedFan(FanOut):
         """Gather the values of a branch."""
         if index >= len(self.numbers):
             return (), 0
-        part = self._parts.get(index, len(self.numbers))
+        part = self._parts.get(index, len(self.numbers), self._gathered)
         if part is not None:
             return part, 0
         items = self.items

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import Immutable
 from runbook_nb._value import frozen
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
-from runbook_nb.record.log import FanOut
+from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.shapes import ShapeFacts, facts_of
 
 if TYPE_CHECKING:
@@ -114,22 +114,22 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
 
 def _executions(walk: Walk) -> Iterator[tuple[str, FanOut]]:
     """Yield every fan-out that ran with its key, each before those inside its branches."""
-    log = walk.log
+    return _inside(walk.log, *walk.raw_own[:4])
 
-    def inside(facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str) -> Any:
-        for event in facts.fan_outs:
-            fan: FanOut = values[offset + event.at]
-            key = f"{prefix}{fan.stage.key}"
-            if fan.is_fan_out:
-                yield key, fan
-            numbers = fan.shape_counts()
-            nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
-            for index, shape in fan.begun() if nested else ():
-                if shape.number in nested:
-                    inner = facts_of(log, shape)
-                    yield from inside(inner, *fan.part(index), fan.template(prefix))
 
-    return inside(*walk.raw_own[:4])  # type: ignore[no-any-return]
+def _inside(
+    log: Log, facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str
+) -> Iterator[tuple[str, FanOut]]:
+    for event in facts.fan_outs:
+        fan: FanOut = values[offset + event.at]
+        if fan.is_fan_out:
+            yield f"{prefix}{fan.stage.key}", fan
+        numbers = fan.shape_counts()
+        nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
+        for index, shape in fan.begun() if nested else ():
+            if shape.number in nested:
+                inner = facts_of(log, shape)
+                yield from _inside(log, inner, *fan.part(index), fan.template(prefix))
 
 
 def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:
