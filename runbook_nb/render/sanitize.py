@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from runbook_nb.render.dot import CLASSES
+from runbook_nb.render.markup import character_data
 
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _NUMBER: Final = r"-?\d+(?:\.\d+)?"
@@ -146,7 +146,7 @@ def _text(element: Element, weight: str) -> str:
     kept = [f'class="{weight}"'] if weight else []
     for name in ("x", "y", "text-anchor", "font-size"):
         kept.append(f'{name}="{_checked(name, element.get(name))}"')
-    return f"<text {' '.join(kept)}>{escape(''.join(element.itertext()), quote=False)}</text>"
+    return f"<text {' '.join(kept)}>{character_data(''.join(element.itertext()))}</text>"
 
 
 def _checked(name: str, value: str | None) -> str:
