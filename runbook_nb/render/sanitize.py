@@ -36,7 +36,7 @@ _FORMS: Final = {
 _WEIGHTS: Final = {"s": "h", "p": "", "d": "q"}
 _PLACE: Final = re.compile(rf"translate\(({_NUMBER}) ({_NUMBER})\)")
 #: What DOT calls a node, and an edge by its ends.
-_NUMBERED: Final = re.compile(r"n(\d+)(?:->n(\d+))?")
+_NUMBERED: Final = r"n(\d+)(?:->n(\d+))?"
 _SIZE: Final = re.compile(rf"({_NUMBER})(?:pt|px)?")
 
 
@@ -121,7 +121,7 @@ def _group(group: Element, numbered: bool) -> str:
             line += 1
             written.append(_text(element, weight))
     inner = "".join(written)
-    found = _NUMBERED.fullmatch(group.findtext(f"{_SVG}title") or "") if numbered else None
+    found = re.fullmatch(_NUMBERED, group.findtext(f"{_SVG}title") or "") if numbered else None
     number = ""
     if found is not None and kind:
         source, target = found.groups()
