@@ -513,7 +513,7 @@ class Viewable(Protocol):
 
 
 #: The verdicts on steps, which are what became of them and no decider's words, with their roles.
-#: An order that begins with all of them is theirs.
+#: An order that begins with these is theirs; there are answers without the last of them.
 STEP_ROLES: dict[str, Role] = {
     "completed": "completed",
     "closed short": "stuck",
@@ -522,7 +522,9 @@ STEP_ROLES: dict[str, Role] = {
     "failed": "failed",
     "not finished": "active",
     "not reached": "not_reached",
+    "approval declined": "failed",
 }
+_STEP_ORDER = tuple(STEP_ROLES)[:-1]
 
 
 def verdict_role(word: str, order: tuple[str, ...], declined: str = "declined") -> Role:
@@ -537,7 +539,7 @@ def verdict_role(word: str, order: tuple[str, ...], declined: str = "declined") 
     """
     if word == declined:
         return "declined"
-    if order[: len(STEP_ROLES)] == tuple(STEP_ROLES) and word in STEP_ROLES:
+    if order[: len(_STEP_ORDER)] == _STEP_ORDER and word in STEP_ROLES:
         return STEP_ROLES[word]
     words = [w for w in order if w != declined]
     place = words.index(word) if word in words else len(words)

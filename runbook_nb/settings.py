@@ -188,12 +188,10 @@ class Settings:
         return replace(self._base, **local) if local else self._base
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name not in _NAMES:
+        # Reached only by a name that no option has: each option is a property, made below.
+        if not name.startswith("_"):
             _checked({name: None})
-        local = self._local.get()
-        return local[name] if local and name in local else getattr(self._base, name)
+        raise AttributeError(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, "_base", replace(self._base, **_checked({name: value})))
@@ -232,5 +230,17 @@ class Settings:
         )
         return f"<settings {shown}>"
 
+
+def _reading(name: str) -> Callable[[Settings], Any]:
+    def read(given: Settings) -> Any:
+        local = given._local.get()
+        return local[name] if local and name in local else getattr(given._base, name)
+
+    return read
+
+
+for _name in _NAMES:
+    # Views ask for options at every cell; failing to find an attribute first costs more than all.
+    setattr(Settings, _name, property(_reading(_name)))
 
 settings = Settings()

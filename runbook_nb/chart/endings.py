@@ -8,7 +8,7 @@ does not keep the run going.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._sync import breath, loop_for, running_task
 from runbook_nb.errors import (
@@ -19,6 +19,9 @@ from runbook_nb.errors import (
     RunCancelled,
     RunSignal,
 )
+
+if TYPE_CHECKING:
+    from asyncio import Task
 
 #: What the engine's generators yield: something to await, or None to let others run.
 Steps = Generator[Any, Any, Any]
@@ -103,7 +106,7 @@ def stray_stop(error: BaseException) -> StopIteration | None:
     return None
 
 
-async def drive(steps: Steps, awaitable: Any = _START) -> Any:
+async def drive(steps: Steps, awaitable: Any = _START, task: Task[Any] | None = None) -> Any:
     """Run an engine generator to its end, awaiting what it yields.
 
     Parameters
@@ -112,8 +115,10 @@ async def drive(steps: Steps, awaitable: Any = _START) -> Any:
         Given what each awaitable came to, or thrown what it raised.
     awaitable : optional
         What a generator that was begun elsewhere waits for.
+    task : Task or None
+        The task this runs in, where who begins it knows.
     """
-    task = running_task()
+    task = task or running_task()
     asked = 0 if task is None else task.cancelling()
     raised: BaseException | None = None
     try:
@@ -125,7 +130,8 @@ async def drive(steps: Steps, awaitable: Any = _START) -> Any:
                 if awaitable is None:
                     await breath()
                 else:
-                    await loop_for(awaitable)
+                    if task is None:  # else a loop runs this
+                        await loop_for(awaitable)
                     value = await awaitable
             except BaseException as error:  # whatever it is, the stage that waits must see it
                 raised = error

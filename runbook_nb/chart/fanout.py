@@ -383,15 +383,16 @@ class _Branches:
         failure: list[tuple[BaseException, Any]] = []
 
         async def work() -> None:
+            task = asyncio.current_task()
             try:
                 while not failure:
                     if waiting:
-                        await drive(*waiting.pop())
+                        await drive(*waiting.pop(), task)
                         continue
                     index = next(left, None)
                     if index is None:
                         return
-                    await drive(self.branch(index))
+                    await drive(self.branch(index), task=task)
                     if index % BREATH == BREATH - 1:
                         await asyncio.sleep(0)
             except BaseException as error:
@@ -400,7 +401,7 @@ class _Branches:
                 if not failure:
                     failure.append((error, self.execution.place))
                     for other in workers:
-                        if other is not asyncio.current_task():
+                        if other is not task:
                             other.cancel()
 
         size = min(self.max_concurrency, 1 + len(indices))

@@ -41,7 +41,10 @@ from runbook_nb.playbooks.loader import load_playbook
 from runbook_nb.playbooks.model import Playbook
 
 #: What each magic's line may have, to be completed.
-OPTIONS: Final = ("--by", "--note", "--done", "--tool", "--arg", "--enforcer", "--again", "--as")
+OPTIONS: Final = (
+    *("--by", "--note", "--done", "--decline", "--skip"),
+    *("--tool", "--arg", "--enforcer", "--again", "--as"),
+)
 
 
 @magics_class
@@ -84,6 +87,8 @@ class PlaybookMagics(SessionMagics):
             action="store_true",
             help="Close the step as a person afterwards, or approve it.",
         ),
+        argument("--decline", action="store_true", help="Decline to approve the step."),
+        argument("--skip", metavar="REASON", help="Pass over the step, which has to be optional."),
         argument("--tool", metavar="TOOL", help="Whose call the cell is, of several expected."),
         argument(
             "--arg",
@@ -109,16 +114,19 @@ class PlaybookMagics(SessionMagics):
         The cell is a call of the tool that the step expects, admitted before it runs and settled
         when it ended. A cell that is refused is not run; what is shown says why, and what to do.
         One of a step that is closed is not run again, unless with ``--again``. As ``%step NAME``,
-        without a cell, it says what the step asks for, and closes it with ``--done``. In Python:
-        ``with enforcer.step("NAME", by="WHO"):``.
+        without a cell, it says what the step asks for, and closes it with ``--done``, passes over
+        an optional one with ``--skip REASON``, and declines an approval with ``--decline``.
+        In Python: ``with enforcer.step("NAME", by="WHO"):``.
         """
         __tracebackhide__ = True  # what a cell raises is not of this
         told = read_line(self.step, line)
         variable = checked_variable(told.into)
         enforcer = plan_of(self.names, told.enforcer)
+        _refuse_both(told, cell)
         work = self._work(told, enforcer, cell)
         if cell is None or not cell.strip():
-            return _without_cell(work)
+            reason = None if told.skip is None else str(value_of(told.skip, self.names))
+            return _without_cell(work, reason, declines=told.decline)
         body = Body(self.shell, cell)  # what cannot be read is no call
         if work.is_closed and told.again:
             work.word, work.result = "again", body.run()
@@ -131,15 +139,21 @@ class PlaybookMagics(SessionMagics):
         return work
 
     def _work(self, told: Namespace, enforcer: PlaybookEnforcer, cell: str | None) -> StepByHand:
-        who = self._who(told, enforcer, acts=told.done or bool(cell and cell.strip()))
+        who = self._who(told, enforcer, acts=_acts(told) or bool(cell and cell.strip()))
         given = [argument_split(each) for each in told.arg]
         arguments = {name: value_of(text, self.names) for name, text in given}
         if cell is not None and cell.strip():
             arguments["cell"] = cell
+        step = enforcer.plan.playbook.get_step(told.step)
+        tools = (
+            []
+            if step is None or not (told.decline or told.skip is not None)
+            else step.expected_tools
+        )
         return enforcer.step(
             told.step,
             who,
-            tool=told.tool,
+            tool=told.tool or next(iter(tools), None),  # no call is made of one that is left out
             note=str(value_of(told.note, self.names)),
             arguments=arguments,
             done=told.done,
@@ -152,14 +166,16 @@ class PlaybookMagics(SessionMagics):
         """
         step = enforcer.plan.playbook.get_step(told.step)
         approves = acts and step is not None and step.kind == "approval" and not step.expected_tools
+        approves = approves or told.decline
         if told.by is None:
             if approves:
-                raise UsageError("say in the line itself who approves it: --by 'R. Ito'")
+                verb = "declines" if told.decline else "approves"
+                raise UsageError(f"say in the line itself who {verb} it: --by 'R. Ito'")
             if enforcer not in self._people:
                 raise UsageError("say who does it, once for each plan: --by 'R. Ito', or --by {me}")
             return self._people[enforcer]
         who = str(value_of(told.by, self.names))
-        if not (told.done or approves):
+        if not (_acts(told) or approves):
             self._people[enforcer] = who
         return who
 
@@ -173,9 +189,29 @@ class PlaybookMagics(SessionMagics):
             show(value)
 
 
-def _without_cell(work: StepByHand) -> StepByHand:
-    """Close a step by hand; nothing is done where that was not asked for."""
-    if work.done:
+def _acts(told: Namespace) -> bool:
+    """Say whether a line does something to its step by itself."""
+    return bool(told.done or told.decline or told.skip is not None)
+
+
+def _refuse_both(told: Namespace, cell: str | None) -> None:
+    """Refuse a line that asks for several things at once."""
+    if not (told.decline or told.skip is not None):
+        return
+    name = "--decline" if told.decline else "--skip"
+    if cell is not None and cell.strip():
+        raise UsageError(f"{name} does no work: write it in a line of its own, %step {told.step} …")
+    if sum((told.done, told.decline, told.skip is not None)) > 1:
+        raise UsageError("give one of --done, --decline and --skip")
+
+
+def _without_cell(work: StepByHand, reason: str | None, *, declines: bool) -> StepByHand:
+    """Close, decline or pass over a step by hand; nothing is done where nothing was asked for."""
+    if declines:
+        work.decline()
+    elif reason is not None:
+        work.skip(reason)
+    elif work.done:
         work.ask_for_turn()
         if work.refusal is None:
             work.close()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, listed
 from runbook_nb.playbooks.told import Seen, Told
-from runbook_nb.record.steps import StepFacts, refusal_reason, verdict_of
+from runbook_nb.record.steps import DECLINED, StepFacts, refusal_reason, verdict_of
 
 #: Under which names an answer is read from the state of a run.
 ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
@@ -87,8 +87,15 @@ def _report(told: Told) -> dict[str, Any]:
         "deviations": told.deviations,
         "calls": told.calls,
         "calls_refused": told.refused,
+        **({"declined": declined} if (declined := _declined(told)) else {}),
         **({"waits": f"step '{here.node.name}': {due}"} if here and due else {}),
     }
+
+
+def _declined(told: Told) -> str:
+    """Say which steps a person declined to approve, and who."""
+    found = [one for one in told.steps if one.facts.status == DECLINED]
+    return listed([f"step '{one.node.name}' by {one.facts.ended.get('who')}" for one in found])
 
 
 def _checked(told: Told) -> Iterator[tuple[str, str | None]]:
@@ -156,6 +163,7 @@ def _open(one: Seen, due: str | None = None) -> Iterator[tuple[str, str | None]]
         "in progress": ("it was begun and is not closed", lacks),
         "stuck": ("it is stuck", facts.why or lacks),
         "failed": ("it failed", note or lacks),
+        DECLINED: (f"it was declined by {facts.ended.get('who')}", note or lacks),
         "skipped": ("it was passed by", note),
     }[facts.status]
     yield f"{kind} '{name}': {said[0]}", said[1]

@@ -12,6 +12,7 @@ from runbook_nb.playbooks.eventkinds import (
     Approved,
     Begun,
     Closed,
+    Declined,
     Event,
     Failed,
     Finished,
@@ -305,17 +306,28 @@ def _skip(state: PlanState, event: Any) -> None:
 
 
 def _fail(state: PlanState, event: Any) -> None:
+    _failed(state, event, event.error)
+
+
+def _failed(state: PlanState, event: Any, error: str) -> None:
     record = _started(state, event.step_id, event.at)
     record.status = StepStatus.FAILED
     record.completed_at = event.at
-    record.error = event.error
-    state.plan.errors.append(f"{event.step_id}: {event.error}")
+    record.error = error
+    state.plan.errors.append(f"{event.step_id}: {error}")
     facts = state.touched(event.step_id)
     facts.who = event.who
 
 
 def _approve(state: PlanState, event: Any) -> None:
     state.touched(event.step_id).approvals.append((event.who, event.note, event.at))
+
+
+def _decline(state: PlanState, event: Any) -> None:
+    # Published records have no word for it; what they have is that the step failed, and with what.
+    said = f": {event.note}" if event.note else ""
+    _failed(state, event, f"declined by {event.who}{said}")
+    state.touched(event.step_id).declined = (event.who, event.note, event.at)
 
 
 def _time_out(state: PlanState, event: Any) -> None:
@@ -360,6 +372,7 @@ _HOW: Final[dict[type[Event], Callable[[PlanState, Any], None]]] = {
     Skipped: _skip,
     Failed: _fail,
     Approved: _approve,
+    Declined: _decline,
     TimedOut: _time_out,
     Stuck: _stick,
     Reset: _reset,

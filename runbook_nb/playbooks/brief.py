@@ -10,6 +10,7 @@ from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.closing import stuck_reason
 from runbook_nb.playbooks.judging import (
     current_of,
+    declined_words,
     due_past,
     missing_tools,
     waits_for_person,
@@ -19,6 +20,7 @@ from runbook_nb.playbooks.keeper import Keeper
 from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.terms import StepTerms
 from runbook_nb.playbooks.unmet import asked_evidence
+from runbook_nb.record.steps import DECLINED
 
 #: What can be told of.
 MODES: Final = ("plan", "step", "hand")
@@ -60,7 +62,8 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
     else:
         lines += _asked(keeper, current, by_hand=mode == "hand")
     stuck = stuck_reason(keeper.terms, keeper.state)
-    if stuck is not None:
+    told = current is not None and declined_words(current, keeper.state) is not None
+    if stuck is not None and not told:
         lines.append(f"The run is stuck: {stuck}.")
         if mode == "hand":
             lines.append("A person may close the step: %step … --done, or enforcer.complete(…).")
@@ -69,6 +72,7 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
 
 def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
     status = status_words(keeper.state.plan.step_executions.get(one.id))
+    status = DECLINED if declined_words(one, keeper.state) is not None else status
     optional = "" if one.step.required else ", optional"
     marks = f" ({status}{optional}{', now' if now else ''})"
     return f"{one.index + 1}. {visible(one.id)}: {visible(one.step.description)}{marks}"
@@ -77,6 +81,13 @@ def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
 def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator[str]:
     yield f"Now: {visible(one.id)}. {visible(one.step.description)}"
     missing = missing_tools(one, keeper.state)
+    declined = declined_words(one, keeper.state)
+    if declined is not None:
+        yield f"The {declined}."
+        if one.step.required:
+            yield "The run cannot go on past it; setting the plan back asks for it again."
+        yield from _past(keeper, one, by_hand=by_hand)
+        return
     if waits_for_person(one, keeper.state):
         word = "approved" if one.step.kind == "approval" else "closed"
         how = "with a note: %step … --done, or" if by_hand else ""

@@ -26,7 +26,18 @@ if TYPE_CHECKING:
     from runbook_nb.playbooks.terms import StepTerms
 
 #: How a piece of work stands: not begun, refused, of a step that is closed, begun, ended.
-Word = Literal["ready", "refused", "closed", "running", "done", "failed", "cancelled", "again"]
+Word = Literal[
+    "ready",
+    "refused",
+    "closed",
+    "running",
+    "done",
+    "failed",
+    "cancelled",
+    "again",
+    "skipped",
+    "declined",
+]
 
 #: What says by whom, and what else, among the arguments of the call.
 WHO: Final = "by"
@@ -45,7 +56,8 @@ class StepByHand(Renderable):
     word : str
         ``ready``, ``running``, ``done``, ``failed``, ``cancelled``, or ``refused`` and ``closed``
         for work that was not begun: the plan does not let it be done, or the step is closed.
-        ``again`` is work under a closed step that was done once more, outside the plan.
+        ``again`` is work under a closed step that was done once more, outside the plan; under
+        ``skipped`` and ``declined`` none was done: a person passed over the step, or declined it.
     refusal : ToolRefused or None
         What entering it raises where it may not be done.
     why : str
@@ -137,14 +149,19 @@ class StepByHand(Renderable):
 
     def ask_for_turn(self) -> None:
         """Ask whether a person may close the step now; `refusal` says why not."""
+        if self._refuse_closed():
+            return
+        try:
+            self.enforcer._refuse_declined(self.enforcer._step_of(self.step_id, self.by))
+        except PlaybookError as error:
+            self._refuse(error.message, error.code or "not_its_turn")
+
+    def _refuse_closed(self) -> bool:
+        """Refuse what is to be done to a step that is closed; say whether it is."""
         if self.is_closed:
             self._refuse(f"step {quoted(self.step_id)} is closed", "step_closed")
             self.word = "closed"
-            return
-        try:
-            self.enforcer._step_of(self.step_id, self.by)
-        except PlaybookError as error:
-            self._refuse(error.message, error.code or "not_its_turn")
+        return self.is_closed
 
     def _ask_for_call(self, tool: str) -> None:
         from runbook_nb.playbooks.hook import as_hook
@@ -167,13 +184,15 @@ class StepByHand(Renderable):
             return
         self._ticket = ticket
 
-    def _refuse(self, message: str, code: str = "not_its_turn") -> None:
+    def _refuse(
+        self, message: str, code: str = "not_its_turn", fix: str = "act on the current step"
+    ) -> None:
         self.word, self.why = "refused", message
         self.refusal = ToolRefused(
             message,
             code=code,
             where=self.step_id,
-            fix="act on the current step",
+            fix=fix,
             facts={"step_id": self.step_id},
         )
 
@@ -225,6 +244,41 @@ class StepByHand(Renderable):
             self.enforcer.approve(self.step_id, self.by, self.note)
         else:
             self.enforcer.complete(self.step_id, self.by, self.note)
+
+    def decline(self) -> None:
+        """Decline to approve the step, as a person, if it is its turn; `refusal` says why not."""
+        self.ask_for_turn()
+        if self.refusal is not None:
+            return
+        try:
+            self.enforcer.decline(self.step_id, self.by, self.note)
+        except PlaybookError as error:
+            self._refuse(error.message, error.code or "not_its_turn", error.fix or "")
+        else:
+            self.word = "declined"
+
+    def skip(self, reason: str) -> None:
+        """Pass over the step, as a person, if it is the current one; `refusal` says why not.
+
+        Parameters
+        ----------
+        reason : str
+            Why.
+        """
+        if self._refuse_closed():
+            return
+        current = self.enforcer.current_step
+        if current is None or current.id != self.step_id:
+            now = "the playbook is complete" if current is None else f"now is {quoted(current.id)}"
+            self._refuse(f"it is not the turn of step {quoted(self.step_id)}: {now}")
+        elif not self.enforcer.skip_current_step(reason, by=self.by):
+            self._refuse(
+                f"step {quoted(self.step_id)} is required, and cannot be passed over",
+                "step_required",
+                "do the step, or give it `required: false` in the playbook",
+            )
+        else:
+            self.word, self.note = "skipped", reason
 
     @property
     def _approved(self) -> bool:

@@ -22,6 +22,8 @@ _WORDS: Final[Mapping[str, tuple[str, Role]]] = {
     "refused": ("refused, not run", "refused"),
     "again": ("run again, outside the plan", "idle"),
     "closed": ("closed already, not run again", "idle"),
+    "skipped": ("passed over", "skipped"),
+    "declined": ("declined", "failed"),
 }
 #: What `brief` begins the line of the current step with.
 _NOW: Final = "Now: "

@@ -26,6 +26,7 @@ from runbook_nb.playbooks.steptables import declared_table, steps_table
 from runbook_nb.playbooks.told import Told
 from runbook_nb.record.graph import steps_graph
 from runbook_nb.record.steps import (
+    DECLINED,
     calls_words,
     states_counted,
     steps_sentence,
@@ -125,11 +126,12 @@ def state_words(told: Told) -> str:
         if not any(one.reached for one in told.steps):
             return "Not started"
         if told.undone:
-            return VERDICTS["incomplete"]
+            declined = any(one.facts.status == DECLINED for one in told.undone)
+            return VERDICTS[DECLINED if declined else "incomplete"]
         return VERDICTS["pass_with_deviations" if told.deviations else "pass"]
     at = f"at step {here.place} of {many}"
     status = here.facts.status
-    if status in ("stuck", "failed"):
+    if status in ("stuck", "failed", DECLINED):
         return f"{status.capitalize()} {at}"
     if form := _WAITS.get(str(here.node.detail.get("form"))):
         return f"{form} {at}"
@@ -177,6 +179,10 @@ def _why(told: Told) -> Cell:
     name, facts = Data(value=here.node.name), here.facts
     if facts.status == "stuck" and facts.why:
         return name, ":", Data(value=_sentence(facts.why))
+    if facts.status == DECLINED:
+        note = facts.ended.get("note")
+        said = (":", Data(value=note)) if note else ()
+        return name, "was declined by", Data(value=facts.ended.get("who")), *said
     if facts.status == "failed" and facts.ended.get("note"):
         return name, "failed:", Data(value=facts.ended["note"])
     return ""

@@ -13,6 +13,7 @@ from runbook_nb._value import frozen
 from runbook_nb.playbooks.judging import (
     calls_used,
     current_of,
+    declined_words,
     due_past,
     is_cap_full,
     judge,
@@ -68,7 +69,7 @@ def ending_of(terms: StepTerms, state: PlanState) -> Ending | None:
         ``calls`` or ``cap`` close it; ``fail`` marks it as failed, ``hold`` keeps it open with
         what it lacks noted; None leaves it as it is.
     """
-    if terms.person:
+    if terms.person or declined_words(terms, state) is not None:
         return None
     policy = state.policy
     missing = missing_tools(terms, state)
@@ -237,6 +238,9 @@ def _way_past(terms: Terms, state: PlanState) -> bool:
 
 def _stuck_at(terms: Terms, state: PlanState, at: StepTerms) -> str | None:
     """Say why no call can close one step."""
+    declined = declined_words(at, state)
+    if declined is not None:
+        return f"{declined}; setting the plan back asks for it again"
     if waits_for_person(at, state) or not state.block:
         return None
     facts = state.steps.get(at.id)

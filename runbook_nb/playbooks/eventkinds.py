@@ -383,6 +383,25 @@ class Approved(Event):
 
 
 @frozen
+class Declined(Event):
+    """A person declined to approve a step: it is failed, and nothing can close it any more.
+
+    Attributes
+    ----------
+    step_id : str
+        The step.
+    who, note : str
+        The person, and what was said.
+    """
+
+    kind: ClassVar[str] = "declined"
+
+    step_id: str
+    who: str
+    note: str = ""
+
+
+@frozen
 class TimedOut(Event):
     """A step was found to have taken longer than it may.
 
@@ -469,7 +488,7 @@ class Finished(Event):
 
     Attributes
     ----------
-    verdict : {"pass", "pass_with_deviations", "incomplete"}
+    verdict : {"pass", "pass_with_deviations", "incomplete", "declined"}
         What it comes to.
     unresolved : tuple of str
         Required steps that are not done.
@@ -497,6 +516,7 @@ KINDS: Final[dict[str, type[Event]]] = {
         Skipped,
         Failed,
         Approved,
+        Declined,
         TimedOut,
         Stuck,
         Reset,

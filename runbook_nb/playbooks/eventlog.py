@@ -24,6 +24,7 @@ from runbook_nb.playbooks.events import (
     Approved,
     Begun,
     Closed,
+    Declined,
     Event,
     Failed,
     Finished,
@@ -270,6 +271,9 @@ def _ended(event: Event) -> dict[str, Any] | None:
         return {**told, "org:resource": event.who}
     if isinstance(event, Failed):
         told = {"transition": "ate_abort", "outcome": "failed", "by": event.by}
+        return {**told, "org:resource": event.who}
+    if isinstance(event, Declined):
+        told = {"transition": "ate_abort", "outcome": "declined"}
         return {**told, "org:resource": event.who}
     if isinstance(event, Stuck):
         return {"transition": "suspend", "outcome": "stuck"}

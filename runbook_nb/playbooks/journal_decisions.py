@@ -37,6 +37,7 @@ _CLAIMS: Final[dict[str, tuple[str, str]]] = {
     "skipped": ("skip", "the step is passed over then"),
     "failed": ("failure", "the step fails then"),
     "approved": ("approval", "the step may be approved then"),
+    "declined": ("refused approval", "the step may be declined then"),
     "violation": ("violation", "that goes against the playbook"),
     "timed_out": ("timeout", "the step took longer than it may"),
     "stuck": ("stuck", "no call can bring the plan on"),
@@ -59,8 +60,8 @@ _WORD: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "asked.outcomes": ("what came of the calls", ("settled",)),
     "asked.steps": (
-        "who closed, passed over, failed and approved steps, and what was said",
-        ("closed", "skipped", "failed", "approved", "reset"),
+        "who closed, passed over, failed, approved and declined steps, and what was said",
+        ("closed", "skipped", "failed", "approved", "declined", "reset"),
     ),
     "asked.torn": ("what was broken off when the plan was left", ("resumed",)),
 }

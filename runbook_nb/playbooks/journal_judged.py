@@ -33,6 +33,7 @@ _ASKED: Final[dict[str, frozenset[str]]] = {
     "skipped": frozenset({"who", "reason"}),
     "failed": frozenset({"who", "error"}),
     "approved": frozenset({"step_id", "who", "note"}),
+    "declined": frozenset({"step_id", "who", "note"}),
     "resumed": frozenset({"torn"}),
 }
 
@@ -355,6 +356,9 @@ _ASKS: Final[dict[str, Callable[[Any], list[Ask]]]] = {
     "failed": lambda event: [lambda one: one.fail_current_step(event.error, by=_person(event))],
     "approved": lambda event: [
         lambda one: one.approve(event.step_id, by=event.who, note=event.note)
+    ],
+    "declined": lambda event: [
+        lambda one: one.decline(event.step_id, by=event.who, note=event.note)
     ],
     "reset": lambda event: [lambda one: one.reset(by=event.who)],
     "resumed": lambda event: [lambda one: one._take_up(event.torn)],

@@ -18,6 +18,8 @@ from runbook_nb.playbooks.unmet import is_past_showing, unmet_evidence
 
 #: Longest name told in a message, in characters.
 _NAME: Final = 120
+#: Longest note of a person told in a message, in characters.
+_NOTE: Final = 400
 
 
 @frozen
@@ -257,6 +259,13 @@ def _barred(
 ) -> tuple[str, str, tuple[str, ...]] | None:
     """Say what bars every tool from a step: time, an approval, what has to come first."""
     facts = state.steps.get(at.id)
+    if facts is not None and facts.declined is not None:
+        stop = "Say what was found and stop: the run cannot go on past this step."
+        return (
+            "approval_declined",
+            f"{declined_words(at, state)}; {quoted(tool)} may not be called",
+            (stop if at.step.required else "Leave this step out.",),
+        )
     if facts is not None and facts.timed_out_at is not None and terms.policy.on_timeout == "block":
         return (
             "step_timeout",
@@ -360,9 +369,22 @@ def waits_for_person(terms: StepTerms, state: PlanState) -> bool:
     >>> waits_for_person(Terms(book, {}, state.policy).steps[0], state)
     True
     """
-    if terms.person:
-        return True
-    return terms.step.kind == "approval" and not state.facts_of(terms.id).approvals
+    if terms.step.kind == "approval":
+        facts = state.facts_of(terms.id)
+        if facts.declined is not None:
+            return False
+        return terms.person or not facts.approvals
+    return terms.person
+
+
+def declined_words(terms: StepTerms, state: PlanState) -> str | None:
+    """Say in a sentence who declined to approve a step, and why; None where nobody did."""
+    facts = state.steps.get(terms.id)
+    if facts is None or facts.declined is None:
+        return None
+    who, note, _ = facts.declined
+    why = f": {clip(visible(note), _NOTE)}" if note else ""
+    return f"step {quoted(terms.id)} was declined by {quoted(who)}{why}"
 
 
 def open_past(terms: Terms, state: PlanState) -> Iterator[tuple[StepTerms, tuple[int, ...]]]:

@@ -28,6 +28,7 @@ from runbook_nb.playbooks.eventkinds import (
     Admitted,
     Approved,
     Closed,
+    Declined,
     Event,
     Failed,
     Finished,
@@ -41,7 +42,14 @@ from runbook_nb.playbooks.eventkinds import (
     ViolationNoted,
 )
 from runbook_nb.playbooks.evidence import matched_probes
-from runbook_nb.playbooks.judging import Judgement, current_of, judge, open_past, quoted
+from runbook_nb.playbooks.judging import (
+    Judgement,
+    current_of,
+    declined_words,
+    judge,
+    open_past,
+    quoted,
+)
 from runbook_nb.playbooks.model import StepStatus
 from runbook_nb.playbooks.state import Call, PlanState, StepFacts
 from runbook_nb.playbooks.terms import StepTerms, Terms
@@ -443,6 +451,10 @@ class Keeper:
         if not step.tools:
             self.close(step, by="person", who=who, note=note, result=note or None)
 
+    def decline(self, step: StepTerms, who: str, note: str) -> None:
+        """Note that a person declined to approve a step, which nothing can close from then on."""
+        self._happen(Declined, step_id=step.id, who=self._said(who), note=self._said(note))
+
     def reset(self, who: str | None = None) -> None:
         """Set the plan back to its beginning."""
         self._happen(Reset, who=self._said(who))
@@ -484,8 +496,8 @@ class Keeper:
         """Find whether no call can bring the plan on, and do about it what the policy says."""
         word = self.state.policy.on_stuck
         step = current_of(self.terms, self.state)
-        if word == "none" or step is None:
-            return
+        if word == "none" or step is None or declined_words(step, self.state) is not None:
+            return  # of a step that was declined is told who declined it
         reason = stuck_reason(self.terms, self.state)
         facts = self.state.facts_of(step.id)
         if reason is None or facts.stuck == reason:

@@ -14,6 +14,7 @@ from runbook_nb.playbooks.events import (
     Approved,
     Begun,
     Closed,
+    Declined,
     Event,
     Failed,
     Finished,
@@ -31,7 +32,7 @@ from runbook_nb.playbooks.outline import structure_of
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.state import STANDING
 from runbook_nb.record.log import Code, Log, StageRef
-from runbook_nb.record.steps import AFTER, SUCCEEDED
+from runbook_nb.record.steps import AFTER, DECLINED, SUCCEEDED
 from runbook_nb.record.structure import Structure, StructureNode
 
 if TYPE_CHECKING:
@@ -98,7 +99,11 @@ class Recorder:
     def tell_stuck(self) -> None:
         """Say that a step is stuck where its policy lets that pass in silence."""
         here, reason = self.here, self.report.stuck
-        if reason and here is not None and self.state[here.key] not in ("stuck", "failed"):
+        if (
+            reason
+            and here is not None
+            and self.state[here.key] not in ("stuck", "failed", DECLINED)
+        ):
             stage = self.come_to(StageRef(here.key, here.name, "step"))
             self.add("stuck", stage, None, freeze({"why": reason}))
             self.turn(stage, "stuck")
@@ -258,6 +263,12 @@ class Recorder:
         told = {"who": event.who, "note": event.note}
         self.add("approved", self.at(event.step_id), None, freeze(told))
 
+    def _declined(self, event: Declined) -> None:
+        stage = self.at(event.step_id)
+        told = {"who": event.who, **({"note": event.note} if event.note else {})}
+        self.add("given_up", stage, DECLINED, freeze(told))
+        self.turn(stage, DECLINED)
+
     def _timed_out(self, event: TimedOut) -> None:
         told = {"seconds": event.seconds, "limit": event.allowed}
         self.add("deviation", self.at(event.step_id), "step_timeout", freeze(told))
@@ -265,7 +276,7 @@ class Recorder:
     def _became_stuck(self, event: Stuck) -> None:
         stage = self.at(event.step_id)
         self.add("stuck", stage, None, freeze({"why": event.reason}))
-        if self.state.get(stage.id) != "failed":
+        if self.state.get(stage.id) not in ("failed", DECLINED):
             self.turn(stage, "stuck")
 
     def _reset(self, event: Reset) -> None:
@@ -300,6 +311,7 @@ _TOLD: Final[dict[type[Event], Callable[[Recorder, Any], None]]] = {
     Skipped: Recorder._skipped,
     Failed: Recorder._failed,
     Approved: Recorder._approved,
+    Declined: Recorder._declined,
     TimedOut: Recorder._timed_out,
     Stuck: Recorder._became_stuck,
     Reset: Recorder._reset,

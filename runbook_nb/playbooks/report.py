@@ -30,9 +30,9 @@ class PlaybookReport(Renderable):
 
     Attributes
     ----------
-    verdict : {"pass", "pass_with_deviations", "incomplete"}
-        ``incomplete`` when a required step is not done, ``pass`` when nothing went against the
-        playbook.
+    verdict : {"pass", "pass_with_deviations", "incomplete", "declined"}
+        ``declined`` when a person declined to approve a required step, ``incomplete`` when one is
+        not done, ``pass`` when nothing went against the playbook.
     unresolved : tuple of str
         Required steps that are not done: not completed, or completed without successful calls of
         their tools.
@@ -48,6 +48,8 @@ class PlaybookReport(Renderable):
         The mean share of probes per step; see `PlaybookEnforcer.adherence_score`.
     steps : tuple of (str, str)
         Each step with where it stands, in order.
+    declined : mapping of str to (str, str)
+        By step, who declined to approve it, and what was said.
     running : tuple of str
         Calls of which nobody has told the end.
     policy : str
@@ -70,6 +72,7 @@ class PlaybookReport(Renderable):
     score: float = 1.0
     steps: tuple[tuple[str, str], ...] = ()
     running: tuple[str, ...] = ()
+    declined: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     policy: str = "safe"
     playbook: str | None = None
     key: str | None = None
@@ -77,7 +80,7 @@ class PlaybookReport(Renderable):
     @property
     def passed(self) -> bool:
         """Whether every required step is done."""
-        return self.verdict != "incomplete"
+        return self.verdict not in ("incomplete", "declined")
 
     def view(self) -> Card:
         """Show the verdict with all it stands on; the score never stands alone."""
@@ -104,9 +107,16 @@ def report_of(keeper: Keeper) -> PlaybookReport:
         deviations = [one.violation_type for one in state.violations]
     deviations = [one for one in deviations if one not in STANDING]
     unmatched = {one.id: names for one in terms.steps if (names := _unmatched(keeper, one))}
+    declined = {
+        one.id: facts.declined[:2]
+        for one in terms.steps
+        if (facts := state.facts_of(one.id)).declined is not None
+    }
     verdict = "pass_with_deviations" if deviations else "pass"
+    if unresolved:
+        verdict = "incomplete" if declined.keys().isdisjoint(unresolved) else "declined"
     return PlaybookReport(
-        verdict="incomplete" if unresolved else verdict,
+        verdict=verdict,
         unresolved=unresolved,
         unmatched=unmatched,
         refused=refused,
@@ -115,6 +125,7 @@ def report_of(keeper: Keeper) -> PlaybookReport:
         score=score_of(keeper),
         steps=tuple((one.id, _status(keeper, one)) for one in terms.steps),
         running=tuple(call.call_id for call in state.calls.values() if call.outcome is None),
+        declined=declined,
         policy=state.policy.label,
         playbook=terms.playbook.name,
         key=state.key,
@@ -140,7 +151,10 @@ def unresolved_steps(keeper: Keeper) -> list[StepTerms]:
 
 def _status(keeper: Keeper, one: StepTerms) -> str:
     record = keeper.state.plan.step_executions.get(one.id)
-    return "pending" if record is None else record.status.value
+    if record is None:
+        return "pending"
+    declined = record.status is StepStatus.FAILED and keeper.state.facts_of(one.id).declined
+    return "declined" if declined else record.status.value
 
 
 def _unmatched(keeper: Keeper, one: StepTerms) -> tuple[str, ...]:

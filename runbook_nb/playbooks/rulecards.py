@@ -70,12 +70,14 @@ VERDICTS: Final = {
     "pass": "Completed",
     "pass_with_deviations": "Completed, with deviations",
     "incomplete": "Incomplete",
+    "declined": "Declined",
 }
 #: The badge of each status of a step, in the order they are counted out.
 STATUS_ROLES: Final[Mapping[str, Role]] = {
     "completed": "completed",
     "stuck": "stuck",
     "failed": "failed",
+    "declined": "failed",
     "skipped": "skipped",
     "in progress": "active",
     "pending": "pending",
@@ -94,6 +96,13 @@ def report_card(report: PlaybookReport) -> Card:
     refused = Counter(call.tool for call in report.refused)
     facts = [
         *(Fact(term=("step", Data(value=one)), detail="not done") for one in report.unresolved),
+        *(
+            Fact(
+                term=("step", Data(value=step)),
+                detail=("declined by", Data(value=who), *((":", Data(value=note)) if note else ())),
+            )
+            for step, (who, note) in report.declined.items()
+        ),
         *([Fact(term="stuck", detail=Data(value=report.stuck))] if report.stuck else []),
         *(
             Fact(term=("evidence of", Data(value=step)), detail=("not met:", *named_runs(names)))

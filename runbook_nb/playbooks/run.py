@@ -18,6 +18,7 @@ from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.recorder import Recorder
 from runbook_nb.record.redact import Redact, as_redact
 from runbook_nb.record.run import Run
+from runbook_nb.record.steps import DECLINED
 from runbook_nb.record.structure import StructureNode
 
 if TYPE_CHECKING:
@@ -166,6 +167,8 @@ def _waits(here: StructureNode, status: str) -> FrozenDict:
     wanted = f"a call of {tools}" if tools else "its step to be closed"
     if form:
         wanted = "an approval" if form == "approval" else "somebody to do the step"
+    if status == DECLINED:
+        wanted = "nothing any more: it was declined"
     if status == "stuck":
         wanted = "somebody to decide: no call can close the step"
     return FrozenDict(reason=f"step {here.name} waits for {wanted}", expects=None)

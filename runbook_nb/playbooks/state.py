@@ -126,6 +126,8 @@ class StepFacts:
         Why it was passed over.
     approvals : list of (str, str, datetime)
         Who approved it, with which note, when.
+    declined : (str, str, datetime) or None
+        Who declined to approve it, with which note, when.
     violations : list of str
         The types of what went against it without refusing a call, in order.
     checks : list of str
@@ -156,6 +158,7 @@ class StepFacts:
     note: str | None = None
     skipped_because: str | None = None
     approvals: list[tuple[str, str, datetime]] = field(default_factory=list)
+    declined: tuple[str, str, datetime] | None = None
     violations: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     timed_out_at: datetime | None = None

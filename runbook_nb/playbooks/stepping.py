@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from runbook_nb._text import did_you_mean
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.held import HeldPlan
-from runbook_nb.playbooks.judging import open_past, quoted
+from runbook_nb.playbooks.judging import declined_words, open_past, quoted
 from runbook_nb.playbooks.model import PlaybookStep
 from runbook_nb.playbooks.report import PlaybookReport, report_of, unresolved_steps
 from runbook_nb.playbooks.terms import StepTerms
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HeldSteps(HeldPlan):
-    """A plan whose steps are closed, passed over, approved; see `PlaybookEnforcer`."""
+    """A plan whose steps are closed, passed over, approved, declined; see `PlaybookEnforcer`."""
 
     def complete_current_step(self, result: str | None = None) -> bool:
         """Close the step at the pointer; say whether a further step is current now.
@@ -27,11 +27,17 @@ class HeldSteps(HeldPlan):
         ----------
         result : str, optional
             What it is closed with.
+
+        Raises
+        ------
+        PlaybookError
+            ``step_declined``: a person declined to approve it.
         """
         with self._doing() as keeper:
             step = self._current()
             if step is None:
                 return False
+            self._refuse_declined(step)
             keeper.close(step, by="host", result=result)
             return self._current() is not None
 
@@ -89,6 +95,7 @@ class HeldSteps(HeldPlan):
         """
         with self._doing() as keeper:
             found = self._step_of(step, by)
+            self._refuse_declined(found)
             facts = keeper.state.facts_of(found.id)
             if found.step.kind == "approval" and not facts.approvals:
                 raise PlaybookError(
@@ -121,15 +128,56 @@ class HeldSteps(HeldPlan):
         """
         with self._doing() as keeper:
             found = self._step_of(step, by)
-            if found.step.kind != "approval":
-                raise PlaybookError(
-                    f"step {quoted(found.id)} is not one that is approved",
-                    code="not_an_approval",
-                    where=found.id,
-                    fix="close it with complete(), or give it kind: approval",
-                )
+            self._refuse_other_kind(found, "close it with complete(), or give it kind: approval")
+            self._refuse_declined(found)
             keeper.come_to(found, by)
             keeper.approve(found, by, note)
+
+    def decline(self, step: str | PlaybookStep, by: str, note: str = "") -> None:
+        """Decline, as a person, to approve a step of kind ``approval``.
+
+        Nothing can close the step from then on: its tools are refused, and a run in which a
+        required one was declined ends as ``declined``. An optional one may still be passed over.
+        Setting the plan back asks for the approval again.
+
+        Parameters
+        ----------
+        step : str or PlaybookStep
+            The step.
+        by : str
+            Who declines it.
+        note : str
+            Why.
+
+        Raises
+        ------
+        PlaybookError
+            There is no such step, it is not its turn, nobody is named, it needs no approval, it
+            has one (``already_approved``), or was declined before (``step_declined``).
+
+        Examples
+        --------
+        >>> from runbook_nb.playbooks import Playbook, PlaybookEnforcer
+        >>> pay = PlaybookStep(id="pay", description="Pay.", kind="approval")
+        >>> plan = PlaybookEnforcer.from_playbook(Playbook(id="p", name="P", steps=[pay]))
+        >>> plan.decline("pay", by="R. Ito", note="too much")
+        >>> plan.finish().verdict, plan.stuck_reason.split(";")[0]
+        ('declined', "step 'pay' was declined by 'R. Ito': too much")
+        """
+        with self._doing() as keeper:
+            found = self._step_of(step, by)
+            self._refuse_other_kind(found, "mark it as failed with fail_current_step()")
+            self._refuse_declined(found)
+            approvals = keeper.state.facts_of(found.id).approvals
+            if approvals:
+                raise PlaybookError(
+                    f"step {quoted(found.id)} was approved by {quoted(approvals[0][0])}",
+                    code="already_approved",
+                    where=found.id,
+                    fix="mark it as failed with fail_current_step(), or set the plan back",
+                )
+            keeper.come_to(found, by)
+            keeper.decline(found, by, note)
 
     def reset(self, *, by: str | None = None) -> None:
         """Set the plan back to its beginning.
@@ -237,6 +285,27 @@ class HeldSteps(HeldPlan):
                 fix=did_you_mean(name, terms.by_id) or "give the id of a step",
             )
         return found
+
+    def _refuse_declined(self, step: StepTerms) -> None:
+        """Refuse to close or approve a step that a person declined."""
+        told = declined_words(step, self._keeper.state)
+        if told is not None:
+            raise PlaybookError(
+                told,
+                code="step_declined",
+                where=step.id,
+                fix="set the plan back with reset(by=…) to have it asked for again",
+            )
+
+    def _refuse_other_kind(self, step: StepTerms, fix: str) -> None:
+        """Refuse to approve or decline a step that asks for no approval."""
+        if step.step.kind != "approval":
+            raise PlaybookError(
+                f"step {quoted(step.id)} is not one that is approved",
+                code="not_an_approval",
+                where=step.id,
+                fix=fix,
+            )
 
     def _step_of(self, step: str | PlaybookStep, by: str) -> StepTerms:
         """Give the terms of a step that a person acts on."""

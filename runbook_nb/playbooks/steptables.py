@@ -25,6 +25,7 @@ from runbook_nb.playbooks.rulecards import STATUS_ROLES
 from runbook_nb.playbooks.told import Seen, Told
 from runbook_nb.record.phrases import step_status
 from runbook_nb.record.steps import (
+    DECLINED,
     deviation_words,
     named_runs,
     refusal_reason,
@@ -178,7 +179,8 @@ def _details(told: Told, one: Seen) -> Iterator[Cell]:
         for (tool, kind, limit), times in counts.refused.items():
             why = _refused_words(kind, limit)
             yield Badge(word=f"refused {times}{when}:", role="refused"), Data(value=tool), why
-    if facts.status != "failed":  # why it failed stands above the table
+    # Why the step at the pointer failed stands above the table.
+    if facts.status != "failed" and not (facts.status == DECLINED and one is told.current):
         for word, role, *said in _sayings(one):
             yield _saying(Badge(word=word, role=role), *said)
 
@@ -207,7 +209,10 @@ def _sayings(one: Seen) -> Iterator[tuple[str, Role, Any, Any]]:
     ended = one.facts.ended
     approvals = [(approval.get("who"), approval.get("note")) for approval in one.facts.approvals]
     who, note = ended.get("who"), ended.get("note") or ended.get("result")
-    if note and (who, note) not in approvals:  # an approval that closes its step is told once
+    if (note or one.facts.status == DECLINED) and (
+        who,
+        note,
+    ) not in approvals:  # an approval that closes its step is told once
         word = "closed" if one.facts.status == "completed" else one.facts.status
         yield f"{word} by" if who else f"{word}:", "idle", who, note
     for who, note in approvals:

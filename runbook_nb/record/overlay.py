@@ -226,6 +226,7 @@ _STEP_STATES: Final[Mapping[str, State]] = {
     "in progress": "current",
     "stuck": "ran",
     "failed": "failed",
+    "declined": "failed",
     "skipped": "not_taken",
     "pending": "not_reached",
 }

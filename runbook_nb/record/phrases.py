@@ -326,6 +326,7 @@ _ENDED: Final[Mapping[str, Role]] = {
     "completed": "completed",
     "skipped": "skipped",
     "failed": "failed",
+    "declined": "failed",
 }
 
 

@@ -15,7 +15,18 @@ from runbook_nb._text import clip, counted, listed, number_text, show
 from runbook_nb._view import Cell, Data, Run
 
 #: What can become of a step, in the order it is counted out.
-STEP_STATES: Final = ("completed", "stuck", "failed", "skipped", "in progress", "pending")
+STEP_STATES: Final = (
+    "completed",
+    "stuck",
+    "failed",
+    "declined",
+    "skipped",
+    "in progress",
+    "pending",
+)
+
+#: What becomes of a step that a person declined to approve, and what it is given up by.
+DECLINED: Final = "declined"
 
 #: Outcomes of a call that count as a success; any other but an open one is a failure.
 SUCCEEDED: Final = ("ok", "cached", "retried")
@@ -44,6 +55,7 @@ _REFUSALS: Final = {
     "max_tool_calls": "over the limit of {limit}",
     "playbook_complete": "the playbook is complete",
     "plan_budget": "over the budget of the playbook",
+    "approval_declined": "of a step that was declined",
 }
 
 
@@ -161,7 +173,8 @@ class StepFacts:
         self.status, self.ended = "skipped", {**value, "by": by}
 
     def _given_up(self, by: str, value: Mapping[str, Any]) -> None:
-        self.status, self.ended = "failed", {**value, "by": by}
+        self.status = DECLINED if by == DECLINED else "failed"
+        self.ended = {**value, "by": by}
 
     def _stuck(self, _: str, value: Mapping[str, Any]) -> None:
         self.status, self.why = "stuck", str(value.get("why") or "")
@@ -218,8 +231,14 @@ STEP_VERDICTS: Final = {
     "failed": "it was marked as failed",
     "not finished": "it was begun and is not closed",
     "not reached": "nobody came to it",
+    "approval declined": "a person declined to approve it",
 }
-_VERDICTS: Final = {"in progress": "not finished", "pending": "not reached"}
+_VERDICTS: Final = {
+    "in progress": "not finished",
+    "pending": "not reached",
+    # `declined` alone is the word for a subject that could not be judged.
+    DECLINED: "approval declined",
+}
 
 
 def verdict_of(facts: StepFacts, short: bool) -> str:
@@ -322,7 +341,7 @@ def step_words(kind: str, key: str, value: Mapping[str, Any]) -> str:
         "approved": f"Approved{by}",
         "closed": f"Closed{by}",
         "skipped": f"Skipped{by}",
-        "given_up": f"Failed{by}",
+        "given_up": f"Declined{by}" if key == DECLINED else f"Failed{by}",
         "stuck": "Stuck",
     }[kind]
     said = value.get("why") if kind == "stuck" else note

@@ -46,6 +46,9 @@ _HEADS: Final = {
 }
 _WORDS: Final = {weight: element("span", style=f"font-weight:{weight}") for weight in (400, 600)}
 _SAMP: Final = element("samp", class_="rb-d", style=STYLES["data"])
+_ROW: Final = element("tr", class_="rb-tr")
+_PLAIN: Final = element("span")
+_DIM: Final = element("span", style=STYLES["dim"])
 _TILES: Final = {
     role: element("span", class_="rb-tile", aria_hidden="true", style=tile_style(role))(
         SIGNS[role].glyph
@@ -100,8 +103,10 @@ def _tip(piece: Piece) -> dict[str, str | None]:
     return {"title": piece.title or None, "dir": "auto" if piece.auto else None}
 
 
-def runs(made: Iterable[Piece], weight: int = 600) -> Html:
+def runs(made: Sequence[Piece], weight: int = 600) -> Html:
     """Draw the pieces of a cell; ``weight`` is that of outcomes among them."""
+    if len(made) == 1 and not made[0].space and not made[0].unit:
+        return escape(_run(made[0], weight))
     out: list[str] = []
     for piece in made:
         if piece.space:
@@ -109,7 +114,7 @@ def runs(made: Iterable[Piece], weight: int = 600) -> Html:
         out.append(_run(piece, weight))
         if piece.unit:
             out += (" ", piece.unit)
-    return escape(out[0]) if len(out) == 1 else together(out)
+    return together(out)
 
 
 def _run(piece: Piece, weight: int) -> str:
@@ -130,7 +135,9 @@ def _run(piece: Piece, weight: int) -> str:
     if kind == "strong":
         return tag("strong", piece.text, style=STYLES["strong"], **_tip(piece))
     if kind == "quiet":
-        return tag("span", piece.text, style=STYLES["dim"])
+        return _DIM(piece.text)
+    if kind != "dim" and not piece.title and not piece.auto:
+        return _PLAIN(piece.text)
     return tag("span", piece.text, style=STYLES["faint"] if kind == "dim" else None, **_tip(piece))
 
 
@@ -217,8 +224,10 @@ def _head(head: Box) -> Html:
 def _line(line: Line, columns: int) -> Html:
     if line.group is not None:
         return _group(line, columns)
-    last = " rb-last" if line.last else ""
     boxes = [_box(box, line, inset=line.inner and not n) for n, box in enumerate(line.boxes)]
+    if not (line.last or line.under or line.strong):
+        return _ROW(*boxes)
+    last = " rb-last" if line.last else ""
     row = tag(
         "tr",
         *boxes,

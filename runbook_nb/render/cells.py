@@ -8,7 +8,7 @@ numbers. Nothing here raises, whatever a value does when it is looked at.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -54,6 +54,8 @@ def run_text(run: Run, longest: int | None = None) -> str:
     >>> run_text(Badge(word="declined", count=3))
     '3 declined'
     """
+    if type(run) is str:
+        return visible(run)
     try:
         if isinstance(run, Data):
             return _data_text(run, settings.max_cell if longest is None else longest)
@@ -73,11 +75,11 @@ def _data_text(data: Data, longest: int) -> str:
         return MISSING_CELL
     try:
         # `str.__str__` drops a subclass together with whatever it overrides.
-        text = show(str.__str__(value) if isinstance(value, str) else value)
+        text = visible(str.__str__(value)) if isinstance(value, str) else show(value)
     except Exception:
         text = f"<{visible(type(value).__name__)}>"
-    unit = "" if data.unit is None else f" {run_text(data.unit)}"
-    return clip(text, longest) + unit
+    text = text if len(text) <= longest else clip(text, longest)
+    return text if data.unit is None else f"{text} {run_text(data.unit)}"
 
 
 def cell_text(cell: Cell, write: Callable[[Run], str] = run_text) -> str:
@@ -97,13 +99,24 @@ def cell_text(cell: Cell, write: Callable[[Run], str] = run_text) -> str:
     >>> cell_text((Data(value="age_days"), Data(value=30), ">", Data(value=7), ", taken"))
     'age_days 30 > 7, taken'
     """
+    return joined(cell, list(map(write, cell))) if isinstance(cell, tuple) else write(cell)
+
+
+def joined(runs: Sequence[Run], texts: Sequence[str]) -> str:
+    """Set runs that are written already next to each other, as `cell_text` does.
+
+    Examples
+    --------
+    >>> joined(("rule", 2, ", taken"), ("rule", "2", ", taken"))
+    'rule 2, taken'
+    """
+    if len(texts) == 1:  # as most cells have
+        return texts[0]
     text, before = "", None
-    for run in runs_of(cell):
-        written = write(run)
-        if written and text and spaced(before, run):
-            text += " "
+    for run, written in zip(runs, texts, strict=True):
         if written:
-            text, before = text + written, run
+            text += f" {written}" if text and spaced(before, run) else written
+            before = run
     return text
 
 

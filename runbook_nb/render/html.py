@@ -120,8 +120,8 @@ def _draw(
     return str(tag("div", *out, embedded, "\n", class_=kind, lang="en", style=styles["root"]))
 
 
-def _dotted(made: Iterable[Iterable[parts.Piece]]) -> Html:
-    return together(map(blocks.runs, made), " · ")
+def _dotted(made: Iterable[list[parts.Piece]]) -> Html:
+    return together([blocks.runs(one) for one in made], " · ")
 
 
 def _heading(heading: list[parts.Piece], chips: list[parts.Piece]) -> Iterator[str]:

@@ -15,7 +15,9 @@ from runbook_nb.render.live import PERIOD, shell_of_a_notebook
 from runbook_nb.settings import settings
 
 #: After these nothing may come for a long time.
-AT_ONCE: Final = frozenset({"closed", "skipped", "failed", "stuck", "approved", "finished"})
+AT_ONCE: Final = frozenset(
+    {"closed", "skipped", "failed", "stuck", "approved", "declined", "finished"}
+)
 
 
 class Changing(Protocol):

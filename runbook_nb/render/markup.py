@@ -7,6 +7,7 @@ the first answer of a session does not wait for a template language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -21,6 +22,8 @@ class Html(str):
 _NAMES: Final = {"class_": "class", "aria_hidden": "aria-hidden", "aria_label": "aria-label"}
 #: Elements that hold nothing and have no end.
 _VOID: Final = frozenset({"col", "img"})
+#: Finds what cannot stand in HTML as it is.
+_MARKUP: Final = re.compile("[&><'\"]").search
 
 
 def escape(text: str) -> Html:
@@ -46,7 +49,7 @@ def character_data(text: str) -> Html:
 
 
 def _escaped(text: str) -> str:
-    if type(text) is Html or text.isalnum():  # most cells hold one word
+    if type(text) is Html or _MARKUP(text) is None:  # most texts have nothing to escape
         return text
     return (
         text.replace("&", "&amp;")

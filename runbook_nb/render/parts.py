@@ -18,6 +18,7 @@ from runbook_nb._view import (
     Card,
     Cell,
     Data,
+    Fact,
     Facts,
     Flow,
     FlowLine,
@@ -93,37 +94,47 @@ def number(value: int) -> str:
 
 def pieces(cell: Cell, *, code: bool = False) -> list[Piece]:
     """Take a cell apart into pieces; ``code`` sets all data of it in the type of data."""
+    runs = runs_of(cell)
+    return _pieces(runs, map(run_text, runs), code=code)
+
+
+def _pieces(runs: Iterable[Run], texts: Iterable[str], *, code: bool) -> list[Piece]:
+    """Make pieces of runs that are written already."""
     made: list[Piece] = []
     before: Any = None
-    for run in runs_of(cell):
-        piece = _piece(run, space=bool(made) and cells.spaced(before, run), code=code)
+    for run, text in zip(runs, texts, strict=True):
+        space = bool(made) and cells.spaced(before, run)
+        piece = _piece(run, text, space=space, code=code)
         if piece.text:
             made.append(piece)
             before = run
     return made
 
 
-def _piece(run: Run, *, space: bool, code: bool) -> Piece:
+def _piece(run: Run, text: str, *, space: bool, code: bool) -> Piece:
     if isinstance(run, Badge):
-        text = run_text(Badge(word=run.word))
-        if type(run.count) is int:
-            text = f"{number(run.count)} {text}"
-        return Piece("badge", text, space, role=run.role)
+        if run.count is not None:
+            text = run_text(run.word)
+            if type(run.count) is int:
+                text = f"{number(run.count)} {text}"
+        return Piece("badge", text, space, "", "", run.role)
     if isinstance(run, Data):
-        return _data(run, space=space, code=code)
+        return _data(run, text, space=space, code=code)
     if isinstance(run, Break):
-        return Piece("break", run_text(run))
+        return Piece("break", text)
     if type(run) is int:
         return Piece("ours", number(run), space)
-    text = run_text(run)
     return Piece("ours", _ARROWS.get(text, text), space)
 
 
-def _data(data: Data, *, space: bool, code: bool) -> Piece:
+def _data(data: Data, text: str, *, space: bool, code: bool) -> Piece:
     if cells.is_missing(data):
-        return Piece("ours", run_text(data), space)
-    bare = Data(value=data.value)
-    text = whole = run_text(bare)
+        return Piece("ours", text, space)
+    bare = data
+    if data.unit is not None:
+        bare = Data(value=data.value)
+        text = run_text(bare)
+    whole = text
     if text.endswith("…") or len(text) > TITLE_LENGTH:  # it may have been cut
         whole = run_text(bare, TITLE_LENGTH)
     kind = "data"
@@ -214,7 +225,8 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
     width = len(table.columns)
     heads = [Box(pieces(c.head), right=c.align == "right") for c in table.columns]
     names = _naming_column(table, rows)
-    filled = [_column_cells(table, rows, n, names=n == names) for n in range(width)]
+    made = [_column_cells(table, rows, n, names=n == names) for n in range(width)]
+    filled, longest = [held for held, _ in made], [widest for _, widest in made]
     under: dict[int, list[list[Piece]]] = {}
     for detail in table.details:
         under.setdefault(detail.row, []).append(pieces(detail.text))
@@ -232,7 +244,7 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
             shown.append(Rows(folded, f"Rows {start + 1} to {end}", _outcomes(table, start, end)))
     return {
         "heads": heads,
-        "widths": _widths(table, rows) if cut < len(rows) else [],
+        "widths": _widths(table, longest) if cut < len(rows) else [],
         "rows": shown,
         "empty": words(table.empty) if not total else "",
         "shown": bool(rows and width),
@@ -246,7 +258,7 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
 def table_note(table: Table, shown: int, total: int, note: str = "") -> str:
     """Say what qualifies a table: how much of it is shown, its order, what a dash means."""
     rows = table.rows[:shown]
-    dashes = any(cells.is_missing(run) for row in rows for cell in row for run in runs_of(cell))
+    dashes = any(any(map(cells.is_missing, runs_of(cell))) for row in rows for cell in row)
     count = ""
     if shown < total:
         count = f"{number(shown)} of {number(total)} shown"
@@ -276,60 +288,51 @@ def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
 
 def _column_cells(
     table: Table, rows: Sequence[tuple[Cell, ...]], n: int, *, names: bool
-) -> list[list[Piece]]:
+) -> tuple[list[list[Piece]], int]:
+    """Make the cells of a column, and say how wide the widest is; each is written once."""
     column = table.columns[n]
     held: list[Cell] = [row[n] if n < len(row) else "" for row in rows]
+    runs = list(map(runs_of, held))
+    written = [list(map(run_text, some)) for some in runs]
+    longest = max(map(cells.width, map(cells.joined, runs, written)), default=0)
     if column.equation:
-        return _equations(held)
-    return [pieces(cell, code=names or column.align == "right") for cell in held]
+        return _equations(held, written), longest
+    code = names or column.align == "right"
+    return [_pieces(*one, code=code) for one in zip(runs, written, strict=True)], longest
 
 
-def _equations(held: list[Cell]) -> list[list[Piece]]:
+def _equations(held: list[Cell], written: list[list[str]]) -> list[list[Piece]]:
+    """Set the actuals of one key right under each other, where they are numbers."""
     widest: dict[str, int] = {}
-    equations = [_actual_of(cell) for cell in held]
-    for key, actual in filter(None, equations):
+    numbers = list(map(_has_number, held))
+    for key, actual, *_ in (texts for found, texts in zip(numbers, written, strict=True) if found):
         widest[key] = max(widest.get(key, 0), len(actual))
     made: list[list[Piece]] = []
-    for cell, found in zip(held, equations, strict=True):
-        if found is not None and isinstance(cell, tuple):
-            key, actual = found
-            fill = _FILL * (widest[key] - len(actual))
-            rest = cells.cell_text(cell[2:])
-            made.append([Piece("data", f"{key} {fill}{actual} {rest}")])
-        elif isinstance(cell, tuple) and cells.cell_text(cell):
-            made.append([Piece("data", cells.cell_text(cell))])
-        elif isinstance(cell, str) and words(cell):
-            made.append([Piece("quiet", words(cell))])
-        else:
-            made.append(pieces(cell))
+    for cell, number_in, texts in zip(held, numbers, written, strict=True):
+        runs, kind = runs_of(cell), "data" if isinstance(cell, tuple) else "quiet"
+        text = "" if kind == "quiet" and not isinstance(cell, str) else cells.joined(runs, texts)
+        if number_in:
+            fill = _FILL * (widest[texts[0]] - len(texts[1]))
+            text = f"{texts[0]} {fill}{texts[1]} {cells.joined(runs[2:], texts[2:])}"
+        made.append([Piece(kind, text)] if text else _pieces(runs, texts, code=False))
     return made
 
 
-def _actual_of(cell: Cell) -> tuple[str, str] | None:
-    """Give key and actual of an equation whose actual is a number."""
-    if not isinstance(cell, tuple) or len(cell) < 4:
-        return None
-    key, actual = cell[0], cell[1]
-    if not isinstance(key, Data) or not cells.is_number(actual):
-        return None
-    return run_text(key), run_text(actual)
+def _has_number(cell: Cell) -> bool:
+    """Whether a cell is an equation whose actual is a number."""
+    key, actual, *_ = cell if isinstance(cell, tuple) and len(cell) > 3 else ("", "")
+    return isinstance(key, Data) and cells.is_number(actual)
 
 
 def _row(
     table: Table, place: int, made: list[list[Piece]], names: int, under: list[list[Piece]]
 ) -> Line:
     strong = place in table.strong_rows
-    boxes = [
-        Box(
-            cell,
-            right=column.align == "right",
-            head=n == names,
-            tight=column.equation or _is_tight(cell),
-            weight=600 if strong or not table.strong_rows else 400,
-            open=column.names,
-        )
-        for n, (cell, column) in enumerate(zip(made, table.columns, strict=True))
-    ]
+    weight = 600 if strong or not table.strong_rows else 400
+    boxes = []
+    for n, (cell, column) in enumerate(zip(made, table.columns, strict=True)):
+        tight = column.equation or _is_tight(cell)
+        boxes.append(Box(cell, column.align == "right", n == names, tight, weight, column.names))
     return Line(boxes, under, strong=strong, inner=bool(table.groups))
 
 
@@ -378,7 +381,7 @@ def _outcomes(table: Table, start: int, end: int) -> str:
     """Count the outcomes in rows that are folded away: ``11 declined, 29 protected``."""
     at = int(bool(table.columns) and table.columns[0].head == "")
     counts = Counter(
-        run_text(Badge(word=run.word))
+        run_text(run.word)
         for row in table.rows[start:end]
         for run in runs_of(row[at] if len(row) > at else "")
         if isinstance(run, Badge)
@@ -386,13 +389,10 @@ def _outcomes(table: Table, start: int, end: int) -> str:
     return ", ".join(f"{number(n)} {word}" for word, n in counts.items())
 
 
-def _widths(table: Table, rows: Sequence[tuple[Cell, ...]]) -> list[int]:
+def _widths(table: Table, longest: Sequence[int]) -> list[int]:
     """Share a table's width among its columns, so that its folded rows stand under the open."""
-    wide = []
-    for n, column in enumerate(table.columns):
-        texts = [cells.cell_text(row[n]) for row in rows if n < len(row)]
-        longest = max(map(cells.width, [*texts, words(column.head)]), default=1)
-        wide.append(min(max(longest, 3), 46) + 4)
+    both = zip(longest, (cells.width(words(one.head)) for one in table.columns), strict=True)
+    wide = [min(max(cell, head, 3), 46) + 4 for cell, head in both]
     whole = sum(wide) or 1
     return [round(100 * one / whole) for one in wide]
 
@@ -423,18 +423,18 @@ def facts_parts(facts: Facts, *, labelled: bool) -> dict[str, Any]:
         "empty": words(facts.empty) if not total else "",
         "column": f"minmax({width}px,max-content)" if tight else f"{width}px",
         "place": "term_tight" if tight else "term",
-        "items": [
-            {
-                "term": pieces(fact.term),
-                "term_words": unbroken(pieces(fact.term)) if rail else [],
-                "said": [] if fact.detail is None else pieces(fact.detail),
-                "said_words": unbroken(pieces(fact.detail))
-                if rail and fact.detail is not None
-                else [],
-                "badges": [_piece(badge, space=True, code=False) for badge in fact.badges],
-            }
-            for fact in items
-        ],
+        "items": [_fact(fact, ledger=bool(rail)) for fact in items],
+    }
+
+
+def _fact(fact: Fact, *, ledger: bool) -> dict[str, Any]:
+    term, said = pieces(fact.term), [] if fact.detail is None else pieces(fact.detail)
+    return {
+        "term": term,
+        "term_words": unbroken(term) if ledger else [],
+        "said": said,
+        "said_words": unbroken(said) if ledger else [],
+        "badges": [_piece(one, run_text(one), space=True, code=False) for one in fact.badges],
     }
 
 

@@ -57,7 +57,7 @@ _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 #: What Markdown takes for the beginning of HTML or of a link, with the backslashes before it.
 _TAG: Final = re.compile(r"(\\*)<(?=[A-Za-z/!?])")
 #: Of plain ASCII text, what is not written as it is.
-_ESCAPED: Final = re.compile(r"[|\x00-\x1f\x7f]|<[A-Za-z/!?]")
+_ESCAPED: Final = re.compile(r"[|\x00-\x1f\x7f]|<[A-Za-z/!?]|\]\(")
 
 VerdictRow = Mapping[str, Any]
 
@@ -225,7 +225,7 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
 
     The first row names the columns. Missing values show as a dash, zero as zero. Cells stay text:
     the end of a line is a space, other control characters and bidirectional overrides are shown
-    as escapes, and what would open an HTML tag is written ``\<``.
+    as escapes, and what would open an HTML tag is written ``\<``, a link or an image ``]\(``.
 
     Parameters
     ----------
@@ -290,7 +290,8 @@ def _escaped(text: str) -> str:
     # Every character some reader may take for the end of a line, so that a row stays one line.
     line = visible(_LINE_END.sub(" ", text))
     # A backslash keeps the "<" text; those before it are doubled, or they would take it away.
-    return _TAG.sub(r"\1\1\\<", line).replace("|", "\\|")
+    # One between "]" and "(" keeps both text, where a drawn image would fetch what data names.
+    return _TAG.sub(r"\1\1\\<", line).replace("](", "]\\(").replace("|", "\\|")
 
 
 def projection_of(

@@ -1,8 +1,8 @@
-"""A form for what a playbook asks of a person: close a manual step, approve one, free a stuck one.
+"""A form for what a playbook asks of a person: close a step, approve or decline one, free one.
 
 Widgets layer. It shows where the plan stands and, when the step at the pointer waits for a person,
-two fields: who, and a note. What the button does is what `complete` and `approve` of the enforcer
-do; nothing is judged here. The note is in no trait: it comes by message when it is handed in.
+two fields: who, and a note. What the buttons do is what `complete`, `approve` and `decline` of the
+enforcer do; nothing is judged here. The note is in no trait: it comes by message when handed in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runbook_nb._text import clip, listed, visible
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError
 from runbook_nb.playbooks.enforcer import PlaybookEnforcer
-from runbook_nb.playbooks.judging import due_past, waits_for_person, way_past
+from runbook_nb.playbooks.judging import declined_words, due_past, waits_for_person, way_past
 from runbook_nb.playbooks.rulecards import STATUS_ROLES
 from runbook_nb.playbooks.terms import StepTerms
 from runbook_nb.playbooks.told import Seen, Told
@@ -37,7 +37,7 @@ VERBS: Final = {"manual": "Close the step", "approval": "Approve", "stuck": "Clo
 
 
 class PlaybookForm(Widget):
-    """A form in which a person closes and approves the steps of a playbook.
+    """A form in which a person closes, approves and declines the steps of a playbook.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class PlaybookForm(Widget):
             return {}
         return {"who": "is required: who acts is recorded"}
 
-    def hand_in(self, who: str | None = None, note: str = "") -> bool:
-        """Close or approve the step that is asked about; give whether that was done.
+    def hand_in(self, who: str | None = None, note: str = "", *, decline: bool = False) -> bool:
+        """Close, approve or decline the step that is asked about; give whether that was done.
 
         Parameters
         ----------
@@ -118,6 +118,8 @@ class PlaybookForm(Widget):
             Who acts; what stands in the field otherwise.
         note : str
             What there is to say.
+        decline : bool
+            Whether to decline a step that asks for an approval.
 
         Raises
         ------
@@ -136,9 +138,13 @@ class PlaybookForm(Widget):
             return False
         step, approves = self._due(), self.asks["kind"] == "approval"
         assert step is not None  # noqa: S101 - something is asked
-        act = self.enforcer.approve if approves else self.enforcer.complete
+        act, done = self.enforcer.complete, "closed"
+        if decline:
+            act, done = self.enforcer.decline, "declined"
+        elif approves:
+            act, done = self.enforcer.approve, "approved"
         act(step.id, self.who, note)
-        self.said = f"step '{self._text(step.id)}' is {'approved' if approves else 'closed'}"
+        self.said = f"step '{self._text(step.id)}' is {done}"
         return True
 
     def _current(self) -> StepTerms | None:
@@ -159,6 +165,8 @@ class PlaybookForm(Widget):
         """Say what a step asks of a person; nothing where calls are to close it."""
         if waits_for_person(step, self.enforcer.state):
             return "approval" if step.step.kind == "approval" else "manual"
+        if declined_words(step, self.enforcer.state) is not None:
+            return ""  # nothing frees it
         return "stuck" if self.enforcer.is_stuck else ""
 
     # -- drawing ---------------------------------------------------------------------------
@@ -217,6 +225,8 @@ class PlaybookForm(Widget):
             return {"kind": "", "step": "", "about": "Every step is closed.", "lines": []}
         kind = self._kind_of(step)
         asked = {"kind": kind, "step": self._text(step.id), "verb": VERBS.get(kind, "")}
+        if kind == "approval":
+            asked["other"] = "Decline"
         lines = [self._text(hint) for hint in step.step.hints]
         if kind == "stuck":
             lines = [self._text(str(self.enforcer.stuck_reason)), *lines]
@@ -227,6 +237,9 @@ class PlaybookForm(Widget):
             tools = listed([f"'{self._text(tool)}'" for tool in step.tools]) or "tools"
             lines = []
             about = f"Step {asked['step']} is done by calls of {tools}."
+            declined = declined_words(step, self.enforcer.state)
+            if declined is not None:
+                about = self._text(f"The {declined}.")
         return {**asked, "about": about, "lines": lines}
 
     def view(self) -> Card:
@@ -251,10 +264,15 @@ class PlaybookForm(Widget):
     @asked("hand_in")
     def _asked_hand_in(self, about: Mapping[str, Any]) -> Mapping[str, Any]:
         who, note = str(about.get("who", "")), str(about.get("note", ""))
+        declines = about.get("decline") is True
         if about.get("step") != self.asks["step"]:
             raise DefinitionError(
                 "the plan has gone on since",
                 code="gone_on",
                 fix="look at what is asked now, and hand it in again",
             )
-        return {"done": self.hand_in(who, note), "faults": self.faults, "said": self.said}
+        return {
+            "done": self.hand_in(who, note, decline=declines),
+            "faults": self.faults,
+            "said": self.said,
+        }

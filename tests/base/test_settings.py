@@ -290,6 +290,15 @@ def test_an_error_that_cannot_say_itself_is_still_named():
     }
 
 
+def test_an_option_is_read_in_few_calls_and_an_unknown_one_is_none(calls_of):
+    """Views read some at every cell, so an option is found where it is looked for first."""
+    with settings(max_cell=7):
+        assert settings.max_cell == 7
+        assert calls_of(lambda: settings.max_cell) <= 5
+    assert calls_of(lambda: settings.max_cell) <= 5
+    assert not hasattr(settings, "_other")
+
+
 def test_what_ends_a_run_is_listed_once():
     assert errors.RunSignal in ENDS_RUN
     assert len(ENDS_RUN) == len(set(ENDS_RUN)) == 5

@@ -258,6 +258,59 @@ def test_an_approval_is_nobodys_who_is_not_named(shell):
     assert not [one for one in shell.user_ns["plan"].events if one.kind == "approved"]
 
 
+def test_an_approval_is_declined_by_its_line(shell):
+    past(shell, "ok")
+    work = shell.run_line_magic("step", "ok --decline --by 'M. Osei' --note 'too early'")
+    assert work.word == "declined"
+    assert "was declined by 'M. Osei': too early" in str(work)
+    assert shell.user_ns["plan"].report().declined == {"ok": ("M. Osei", "too early")}
+    again = shell.run_line_magic("step", "ok --done --by 'M. Osei'")
+    assert again.word == "refused"
+
+
+def test_who_declines_is_named_in_the_line(shell):
+    cell(shell, "look --by {me}")
+    past(shell, "ok")
+    with pytest.raises(UsageError, match="who declines it"):
+        shell.run_line_magic("step", "ok --decline")
+
+
+def test_what_is_no_approval_is_not_declined(shell):
+    work = shell.run_line_magic("step", "look --decline --by {me}")
+    assert work.word == "refused"
+    assert "not one that is approved" in str(work)
+
+
+def test_an_optional_step_is_passed_over_with_a_reason(loaded):
+    steps = "\n".join(
+        f"- {{id: {name}, description: D., expected_tools: [{tools}], required: {required}}}"
+        for name, tools, required in (("warn", "mail, call", "false"), ("act", "cordon", "true"))
+    )
+    plan = rb.PlaybookEnforcer.from_playbook(rb.load_playbook(f"id: ir\nname: R\nsteps:\n{steps}"))
+    loaded.user_ns.update(plan=plan, why="all know")
+    work = loaded.run_line_magic("step", "warn --skip {why} --by 'R. Ito'")
+    assert work.word == "skipped"
+    (event,) = [one for one in plan.events if one.kind == "skipped"]
+    assert (event.step_id, event.reason, event.who) == ("warn", "all know", "R. Ito")
+    required = loaded.run_line_magic("step", "act --skip 'no need' --by 'R. Ito'")
+    assert required.word == "refused"
+    assert "is required, and cannot be passed over" in str(required)
+    assert plan.current_step.id == "act"
+
+
+def test_only_the_step_at_the_pointer_is_passed_over(shell):
+    work = shell.run_line_magic("step", "judge --skip 'no need' --by {me}")
+    assert work.word == "refused"
+    assert "not the turn" in str(work)
+
+
+def test_a_step_is_left_out_in_a_line_of_its_own(shell):
+    with pytest.raises(UsageError, match="line of its own"):
+        shell.run_cell_magic("step", "look --skip no --by {me}", "1")
+    with pytest.raises(UsageError, match="one of --done"):
+        shell.run_line_magic("step", "look --skip no --done --by {me}")
+
+
 def test_a_step_is_not_closed_before_its_turn(shell):
     work = shell.run_line_magic("step", "judge --done --by {me}")
     assert work.word == "refused"

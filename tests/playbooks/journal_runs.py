@@ -109,7 +109,18 @@ def policies(draw):
 OUTCOMES = ("ok", "ok", "ok", "error", "cached", "cancelled", "retried")
 ACTS = (
     *("call", "call", "call", "admit", "settle", "batch", "validate", "record"),
-    *("complete", "skip", "fail", "person", "approve", "reset", "finish", "wait", "restart"),
+    *(
+        "complete",
+        "skip",
+        "fail",
+        "person",
+        "approve",
+        "decline",
+        "reset",
+        "finish",
+        "wait",
+        "restart",
+    ),
 )
 
 
@@ -183,6 +194,9 @@ class Run:
 
     def _approve(self, tool, arguments, outcome, number):
         self.enforcer.approve(f"s{number}", by="ana", note="fine" if number else "")
+
+    def _decline(self, tool, arguments, outcome, number):
+        self.enforcer.decline(f"s{number}", by="eve", note="no" if number else "")
 
     def _reset(self, tool, arguments, outcome, number):
         if not number:

@@ -144,6 +144,16 @@ def past(journal):
     return run
 
 
+def declined(journal):
+    """A run that ends at a step which a person declined to approve."""
+    run = PlaybookEnforcer.from_playbook(BOOK, skills=SKILLS, journal=journal)
+    run.settle(run.admit("find_order", {"order_id": 7, "sum": 5, "customer": "é"}))
+    run.decline("approve", by="eve", note="it is large")
+    run.admit("refund", {"order_id": 7})
+    run.finish()
+    return run
+
+
 #: By name, what makes a run in a journal.
 RUNS = {
     "whole": whole,
@@ -152,6 +162,7 @@ RUNS = {
     "hidden": lambda journal: whole(journal, redact={"keys": ["customer", "order_id"]}),
     "lenient": lenient,
     "past": past,
+    "declined": declined,
     "noted": lambda journal: short(journal, block_violations=False),
     "unrecorded": lambda journal: whole(journal, record_violations=False),
 }

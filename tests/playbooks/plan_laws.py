@@ -99,7 +99,11 @@ def _finishing(enforcer: PlaybookEnforcer) -> Iterator[str]:
         held = enforcer.policy.evidence == "hold" and terms.tools and facts.closed_by == "calls"
         if terms.id in done and held and (unmet := unmet_evidence(terms, enforcer.state)):
             yield f"{terms.id} was closed by calls without {unmet}"
-    if report.unresolved and report.verdict != "incomplete":
+    for step_id in report.declined:
+        if step_id in done:
+            yield f"{step_id} was declined, and is completed"
+    declined = not report.declined.keys().isdisjoint(report.unresolved)
+    if report.unresolved and report.verdict != ("declined" if declined else "incomplete"):
         yield f"{report.unresolved} are not done, and the verdict is {report.verdict}"
     if report.verdict == "pass" and enforcer.violations:
         yield "the verdict is pass, with violations"
@@ -119,7 +123,9 @@ def _crediting(enforcer: PlaybookEnforcer) -> Iterator[str]:
         if record is None or not enforcer.block_violations or terms.cap is None:
             continue
         judged = [one for one in enforcer.calls if one.step_id == terms.id and one.judged]
-        if sum(one.counted for one in judged) > terms.cap + len(terms.tools):
+        # A full cap stays open for a tool the step lacks, until one call of it has succeeded.
+        beyond = [one for one in judged if one.counted][max(terms.cap, 0) :]
+        if sum(one.succeeded for one in beyond) > len(terms.tools):
             yield f"{terms.id} took more calls than its cap and what it lacked"
 
 

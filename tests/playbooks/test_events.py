@@ -34,6 +34,7 @@ SAMPLES = [
     ev.Skipped(seq=4, at=AT, step_id="a", index=0, pointer=1, reason="no"),
     ev.Failed(seq=4, at=AT, step_id="a", error="broke"),
     ev.Approved(seq=4, at=AT, step_id="a", who="ana"),
+    ev.Declined(seq=4, at=AT, step_id="a", who="ana", note="no"),
     ev.TimedOut(seq=4, at=AT, step_id="a", seconds=9.5, allowed=5.0),
     ev.Stuck(seq=4, at=AT, step_id="a", reason="full"),
     ev.Reset(seq=4, at=AT),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from types import SimpleNamespace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_laws import broken_laws
 
+from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks import Playbook, PlaybookEnforcer
 
 TOOLS = ["scan", "read", "ask", "pay", "wipe"]
@@ -60,7 +62,9 @@ def books(draw):
 
 arguments = st.sampled_from([None, {"index": "auth"}, {"host": "web-1"}, "auth"])
 call = st.tuples(tool, arguments, st.sampled_from(OUTCOMES))
-host = st.sampled_from(["complete", "skip", "fail", "reset", "person", "approve", "finish"])
+host = st.sampled_from(
+    ["complete", "skip", "fail", "reset", "person", "approve", "decline", "finish"]
+)
 event = st.one_of(
     st.tuples(st.just("call"), call),
     st.tuples(st.just("call"), call),
@@ -110,7 +114,8 @@ class Driver:
         elif kind == "record":
             enforcer.record_tool_call(what, arguments={"index": "auth"})
         else:
-            self._host(kind)
+            with suppress(PlaybookError):  # nothing closes a step that was declined
+                self._host(kind)
 
     def _end(self, admission, outcome):
         if admission.allowed:
@@ -130,6 +135,8 @@ class Driver:
             enforcer.fail_current_step("it broke")
         elif step is not None and kind == "approve" and step.kind == "approval":
             enforcer.approve(step, "ana", "yes")
+        elif step is not None and kind == "decline" and step.kind == "approval":
+            enforcer.decline(step, "eve", "no")
         elif step is not None and kind == "person" and step.kind != "approval":
             enforcer.complete(step, "ben", "by hand")
 

@@ -155,6 +155,9 @@ def test_case_95_headers_are_escaped_like_cells():
         ("\\<b> \\\\<b>", "\\\\\\<b> \\\\\\\\\\<b>"),
         (["<b>"], '["\\<b>"]'),
         ("a < b, a <3, x<=y, <<", "a < b, a <3, x<=y, <<"),
+        ("![x](http://evil.example/?q=1)", "![x]\\(http://evil.example/?q=1)"),
+        ("[[a](b)](c) \\]\\(d)", "[[a]\\(b)]\\(c) \\]\\(d)"),
+        ("[1] (a), f[0], a]b(c", "[1] (a), f[0], a]b(c"),
     ],
 )
 def test_a_cell_shows_what_would_act_on_who_reads_it(value, cell):

@@ -71,6 +71,25 @@ def test_an_approval_before_tools_asks_no_more_once_it_is_given():
     assert form.asks["about"] == "Every step is closed."
 
 
+def test_an_approval_can_be_declined_and_the_form_says_who_did():
+    plan = plan_of(approval("pay", expected_tools=["pay"]))
+    form = PlaybookForm(plan, who="M. Osei")
+    assert form.asks["other"] == "Decline"
+    assert handed_in(form, who="M. Osei", note="too much", decline=True)["answer"]["done"]
+    assert form.said == "step 'pay' is declined"
+    assert form.asks["kind"] == ""
+    assert form.asks["about"] == "The step 'pay' was declined by 'M. Osei': too much."
+    assert "declined" in str(form.steps[0]["status"])
+    assert plan.report().declined == {"pay": ("M. Osei", "too much")}
+
+
+def test_only_an_approval_offers_to_be_declined():
+    form = PlaybookForm(plan_of(manual()), who="M. Osei")
+    assert "other" not in form.asks
+    with pytest.raises(PlaybookError, match="not one that is approved"):
+        form.hand_in(decline=True)
+
+
 def test_it_asks_for_what_waits_behind_an_optional_step():
     plan = plan_of(pays(required=False), approval(hints=["Mind the amount."]))
     form = PlaybookForm(plan, who="R. Ito")

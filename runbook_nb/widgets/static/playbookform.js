@@ -1,4 +1,4 @@
-// The form of a playbook: its steps, what is asked of a person now, who and a note, one button.
+// The form of a playbook: its steps, what is asked of a person now, who and a note, its buttons.
 
 let forms = 0;
 
@@ -23,10 +23,11 @@ const render = ({ model, el }) => {
   const note = field("note", make("textarea", { id: `${mine}-note`, class: "rbw-in rbf-in rbf-area",
     rows: "3" }), "Note");
   const button = make("button", { type: "submit", class: "rbw-btn rbw-main" });
+  const other = make("button", { type: "button", class: "rbw-btn" });
   const said = make("div", { class: "rbf-said" });
   const fields = make("div", { class: "rbp-fields" }, who.box, note.box);
   const form = make("form", { class: "rbf-form", novalidate: true }, asked, fields,
-    make("div", { class: "rbf-row" }, button, said));
+    make("div", { class: "rbf-row" }, button, other, said));
   root.append(head, steps, form);
 
   const drawHead = () => head.replaceChildren(
@@ -49,6 +50,8 @@ const render = ({ model, el }) => {
       ...asks.lines.map((line) => make("div", { class: "rbf-about rbw-dim" }, line)));
     fields.hidden = button.hidden = !asks.kind;
     button.textContent = asks.verb || "";
+    other.hidden = !asks.other;
+    other.textContent = asks.other || "";
   };
   const drawWho = () => {
     if (document.activeElement !== who.input) who.input.value = model.get("who");
@@ -69,17 +72,19 @@ const render = ({ model, el }) => {
     model.set("who", who.input.value);
     model.save_changes();
   });
-  form.addEventListener("submit", act(async (event) => {
+  const handIn = (decline) => act(async (event) => {
     event.preventDefault();
     if (button.hidden || button.disabled) return;
-    button.disabled = true;
+    button.disabled = other.disabled = true;
     const about = { step: model.get("asks").step, who: who.input.value, note: note.input.value };
-    const answer = await ask("hand_in", about);
-    button.disabled = false;
+    const answer = await ask("hand_in", decline ? { ...about, decline } : about);
+    button.disabled = other.disabled = false;
     if (!answer) return;
     if (answer.done) note.input.value = "";
     (answer.done && !button.hidden ? note : who).input.focus();
-  }));
+  });
+  form.addEventListener("submit", handIn(false));
+  other.addEventListener("click", handIn(true));
   form.addEventListener("keydown", (event) => {
     // A notebook keeps Enter for itself; in the note it begins a line.
     if (event.key === "Enter" && event.target === who.input) {
