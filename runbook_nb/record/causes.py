@@ -30,7 +30,7 @@ RANGE_WORDS = 3
 _TOLD_APART: Final = frozenset({int, float, str, bool, type(None), type(MISSING)})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ValueRange:
     """The values one condition met: the smallest and largest number, or the distinct others."""
 
@@ -81,7 +81,7 @@ class ValueRange:
         return ", ".join(parts)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Cause:
     """One way a branch came to be taken, or selected.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.steps import StepFacts
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Spread:
     """How what ran side by side ended, summed over all executions of its stage.
 
@@ -59,7 +59,7 @@ class Spread:
         self.begun += fan.begun_count
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Overlay:
     """Counts over a structure, by node key.
 

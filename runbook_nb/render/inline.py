@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Final
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb._view import Badge, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render.cells import cell_text
 from runbook_nb.render.dot import render_dot
@@ -36,7 +36,7 @@ _LOOKS: Final = (
 )
 
 
-@frozen
+@inner
 class Inline:
     """A picture for a page, or the reason there is none.
 
