@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.steps import StepFacts
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, repr=False)
 class Spread:
     """How what ran side by side ended, summed over all executions of its stage.
 
