@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from operator import eq, itemgetter
-from typing import Any, Final, overload
+from typing import Any, Final, cast, overload
 
 from runbook_nb._frozen import ATOMS, FrozenDict, Immutable, freeze, is_flat
 
@@ -74,6 +74,9 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
 
     def fresh(self, start: int, end: int) -> list[FrozenDict]:
         """Give rows to somebody who says which of them stay in use; see `keep`."""
+        known = [] if self._kept is None else self._kept[start:end]
+        if known and all(known):  # somebody has looked at each of them
+            return cast("list[FrozenDict]", known)
         first, self._made_first = self._made_first, None
         if first is not None and start == 0 and end == self._size:
             made = first
@@ -86,9 +89,8 @@ class FrozenRows(Sequence[FrozenDict], Immutable):
                 made = [FrozenDict() for _ in range(start, end)]
             else:
                 made = list(map(FrozenDict, map(zip, repeat(keys), zip(*parts, strict=True))))
-        if self._kept is None:
+        if not known:
             return made
-        known = self._kept[start:end]
         return [row if was is None else was for was, row in zip(known, made, strict=True)]
 
     def keep(self, index: int, row: FrozenDict) -> FrozenDict:

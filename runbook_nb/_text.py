@@ -77,6 +77,22 @@ def visible(text: str) -> str:
     return re.sub(_ODD, _escape, text)
 
 
+def visible_json(text: str) -> str:
+    r"""Write JSON text so that nothing in it acts on a terminal: the same value, spelt otherwise.
+
+    What `visible` shows as escapes stands inside of strings alone, but for the ends of lines, and
+    is written as JSON escapes it.
+
+    Examples
+    --------
+    >>> print(visible_json('{"host": "web\u202e\x9b1m"}'))
+    {"host": "web\u202e\u009b1m"}
+    """
+    if text.isascii():
+        return text.replace("\x7f", "\\u007f")
+    return _ODD.sub(lambda one: one[0] if one[0] in "\n\r\t" else f"\\u{ord(one[0]):04x}", text)
+
+
 def _escape(found: re.Match[str]) -> str:
     char = found[0]
     point = ord(char)

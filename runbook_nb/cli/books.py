@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from runbook_nb._arguments import misspelt_names
-from runbook_nb._text import clip, show
+from runbook_nb._text import clip, show, visible_json
 from runbook_nb.cli.files import AS_JSON, DEBUG, Form, say_written, shown, write_answer
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, USAGE, one_line, say_error
 from runbook_nb.errors import DefinitionError, ToolRefused
@@ -60,7 +60,7 @@ def list_books(
             found.append((book, [], one_line(error)))
     if as_json:
         told = {"format": LIST_FORMAT, "runbooks": [_told(*one) for one in found]}
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        print(visible_json(json.dumps(told, ensure_ascii=False, indent=1)))
     elif names:
         cards = [str(tool) for _, tools, _ in found for tool in tools]
         print("\n\n".join(cards)) if cards else None
@@ -174,7 +174,8 @@ def run(
     if not isinstance(answer, Envelope):
         needs = {"--out": targets, "--fail-on": fail_on, "--to": form in (Form.MARKDOWN, Form.HTML)}
         return _other(answer, form, chosen.name, [option for option, it in needs.items() if it])
-    print(shown(answer, form))
+    text = shown(answer, form)
+    print(visible_json(text) if form is Form.JSON else text)
     for path in targets:
         say_written(write_answer(answer, path), sys.stderr)
     return _judged(answer, chosen, fail_on or ())
@@ -249,7 +250,7 @@ def _other(answer: Any, form: Form, name: str, needing: list[str]) -> int:
         say_error(f"{name!r} gave no answer of a runbook, so {options} has nothing to go by")
         return NO_ANSWER
     if form is Form.JSON or absence is None:
-        print(json.dumps(to_wire(answer), ensure_ascii=False, indent=1))
+        print(visible_json(json.dumps(to_wire(answer), ensure_ascii=False, indent=1)))
     if absence is None:
         return ANSWERED
     say_error(absence_view(absence, "the run").headline)

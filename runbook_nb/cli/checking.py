@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from runbook_nb._text import visible
+from runbook_nb._text import visible, visible_json
 from runbook_nb.cli.files import AS_JSON, DEBUG
 from runbook_nb.cli.findings import Finding, Found, findings_of, refused
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, NO_ANSWER, in_options, one_line
@@ -74,7 +74,8 @@ def check(
     found = [(file, _checked(file, around)) for file in files]
     if as_json:
         told = [{"file": str(file), **one.to_dict()} for file, one in found]
-        print(json.dumps({"format": CHECK_FORMAT, "files": told}, ensure_ascii=False, indent=1))
+        whole = {"format": CHECK_FORMAT, "files": told}
+        print(visible_json(json.dumps(whole, ensure_ascii=False, indent=1)))
     else:
         for file, one in found:
             print(f"{visible(str(file))}: {one.said}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from runbook_nb._text import visible_json
 from runbook_nb.cli.files import AS_JSON, DEBUG
 from runbook_nb.cli.main import ANSWERED, DIFFERENT
 from runbook_nb.errors import LoadError
@@ -65,7 +66,7 @@ def compare(
     compared, differs = _compared(before, after, which, which_after)
     form = ComparedForm.JSON if as_json else to
     if form is ComparedForm.JSON:
-        print(compared.to_json(indent=1))
+        print(visible_json(compared.to_json(indent=1)))
     elif form is ComparedForm.MARKDOWN:
         print(compared.to_markdown())
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
-from runbook_nb._text import listed, visible
+from runbook_nb._text import listed, visible, visible_json
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, say_error
 from runbook_nb.errors import RunbookError
 
@@ -59,7 +59,7 @@ def render(
 
     text = shown(read_envelope(file, which=which), to)
     if out is None:
-        print(text)
+        print(visible_json(text) if to is Form.JSON else text)
     else:
         say_written(write_whole(out, text))
 

@@ -6,13 +6,15 @@ that the text is made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import visible
 from runbook_nb._value import frozen
 from runbook_nb.errors import Problem, RunbookError
+
+Line = TypeVar("Line")
 
 
 @frozen
@@ -101,8 +103,25 @@ class Found(Immutable):
         return {**told, "not_checked": list(self.not_checked)} if self.not_checked else told
 
 
+def by_line(found: Iterable[Line]) -> tuple[Line, ...]:
+    """Give what was found line by line, and on one line by its code; what has none comes first.
+
+    Examples
+    --------
+    >>> told = [Finding(code=code, message="", line=line) for code, line in (("b", 4), ("a", 4))]
+    >>> [one.code for one in by_line([*told, Finding(code="c", message="")])]
+    ['c', 'a', 'b']
+    """
+
+    def place(one: object) -> tuple[int, str]:
+        line = getattr(one, "line", None)
+        return (0, "") if line is None else (line, str(getattr(one, "code", "")))
+
+    return tuple(sorted(found, key=place))
+
+
 def refused(error: RunbookError, *, read: bool = True) -> Found:
-    """Say that a file is wrong, or cannot be read, as the error tells it.
+    """Say that a file is wrong, or cannot be read, as the error tells it, line by line.
 
     Examples
     --------
@@ -110,6 +129,7 @@ def refused(error: RunbookError, *, read: bool = True) -> Found:
     'give one'
     """
     read = read and not isinstance(error.__cause__, OSError)
+    error.problems = by_line(error.problems)
     return Found(
         said="wrong" if read else "cannot be read",
         problems=findings_of(error),

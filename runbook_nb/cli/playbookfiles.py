@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import Immutable
 from runbook_nb._text import counted, visible
 from runbook_nb._value import frozen
-from runbook_nb.cli.findings import Finding, Found
+from runbook_nb.cli.findings import Finding, Found, by_line
 from runbook_nb.errors import RunbookError
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def read_playbook(file: Path, around: Around) -> Found:
     )
     return Found(
         said=said,
-        problems=tuple(map(finding, lint.errors)),
-        warnings=tuple(map(finding, lint.warnings)),
+        problems=by_line(map(finding, lint.errors)),
+        warnings=by_line(map(finding, lint.warnings)),
         not_checked=lint.not_checked,
     )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from runbook_nb._text import visible_json
 from runbook_nb.cli.files import placed, say_written
 from runbook_nb.cli.main import ANSWERED, one_line, say_error
 from runbook_nb.errors import PlaybookDefinitionError
@@ -39,7 +40,8 @@ def export_playbook(
 
     playbook = _read(file, lossy=lossy)
     if not out:
-        print(_written(playbook, to, created_by).removesuffix("\n"))
+        text = _written(playbook, to, created_by).removesuffix("\n")
+        print(visible_json(text) if to is PlaybookForm.CACAO else text)
     for path in out:
         text = _written(playbook, to, created_by, as_json=path.suffix.lower() == ".json")
         say_written(placed(path, partial(write_whole, path, text)))

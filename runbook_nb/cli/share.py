@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from runbook_nb._text import visible_json
 from runbook_nb.cli.files import say_written
 from runbook_nb.cli.main import ANSWERED, DIFFERENT, one_line
 from runbook_nb.errors import DefinitionError
@@ -90,7 +91,7 @@ def share(
     if as_json:
         import json
 
-        print(json.dumps(shared.to_dict(), ensure_ascii=False, indent=1))
+        print(visible_json(json.dumps(shared.to_dict(), ensure_ascii=False, indent=1)))
     if shared.written is not None:
         say_written(shared.written, sys.stderr)
     return ANSWERED if shared.clean or not check else DIFFERENT

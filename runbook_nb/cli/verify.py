@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from runbook_nb._text import visible_json
 from runbook_nb.cli.main import ANSWERED, CONTRADICTED, NO_ANSWER, NOT_CARRIED, one_line, say_error
 from runbook_nb.errors import LoadError
 
@@ -106,7 +107,7 @@ def verify(  # noqa: PLR0917 - options of a command
     if checked and not as_json:
         _print_last(checked)
     if as_json:
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        print(visible_json(json.dumps(told, indent=1, ensure_ascii=False)))
     return next(
         (one for one in (CONTRADICTED, NO_ANSWER, NOT_CARRIED) if one in statuses), ANSWERED
     )

@@ -74,7 +74,8 @@ def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
     status = status_words(keeper.state.plan.step_executions.get(one.id))
     status = DECLINED if declined_words(one, keeper.state) is not None else status
     optional = "" if one.step.required else ", optional"
-    marks = f" ({status}{optional}{', now' if now else ''})"
+    form = f", {one.step.kind}" if one.step.kind else ""
+    marks = f" ({status}{optional}{form}{', now' if now else ''})"
     return f"{one.index + 1}. {visible(one.id)}: {visible(one.step.description)}{marks}"
 
 

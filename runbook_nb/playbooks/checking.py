@@ -8,6 +8,7 @@ hold.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
@@ -41,6 +42,9 @@ _MAPPING: Final = ("is not a mapping", "write keys with their values")
 
 #: What a step says of which it is asked whether a run can keep it.
 _LIMITS: Final = ("min_tool_calls", "max_tool_calls", "timeout_seconds", "checks")
+
+#: The words a validator says a field may be.
+_WORDS: Final = re.compile(r"'([^']+)'")
 
 #: What a validator finds -> how it is told, and what to write instead.
 _TOLD: Final = {
@@ -292,7 +296,7 @@ def _check_id(value: Any, where: str, like: str, found: Findings) -> None:
 
 def field_findings(error: ValidationError, found: Findings, places: Sequence[str] = ()) -> None:
     """Note what fields hold that they cannot."""
-    for one in error.errors(include_url=False, include_context=False):
+    for one in error.errors(include_url=False):
         loc = one["loc"]
         if places and len(loc) > 1 and loc[0] == "steps" and isinstance(loc[1], int):
             where = places[loc[1]] + (f".{place_of(loc[2:])}" if loc[2:] else "")
@@ -302,4 +306,9 @@ def field_findings(error: ValidationError, found: Findings, places: Sequence[str
         message, fix = _TOLD.get(one["type"], (said[:1].lower() + said[1:], None))
         if one["type"] == "string_type" and isinstance(one["input"], int | float | date):
             fix = "put it in quotes"
+        if one["type"] == "literal_error":
+            words = _WORDS.findall(one["ctx"]["expected"])
+            message = f"is {told(one['input'])}, which is none of its words"
+            near = did_you_mean(one["input"], words) if isinstance(one["input"], str) else None
+            fix = near or f"use {listed([repr(word) for word in words], 'or')}, or leave it out"
         found.add(one["type"], where, message, fix)

@@ -34,7 +34,11 @@ def foreign_format(document: Any) -> tuple[str, str] | None:
         )
     said = str(document.get("spec_version", ""))
     if said.startswith("cacao") or (document.get("type") == "playbook" and "workflow" in document):
-        return "a CACAO playbook", "read it with runbook_nb.playbooks.from_cacao"
+        return (
+            "a CACAO playbook",
+            "write it as a playbook by `runbook-nb export FILE --to native`, or read it with "
+            "runbook_nb.playbooks.from_cacao",
+        )
     if "arazzo" in document:
         return (
             "an Arazzo description",

@@ -223,19 +223,20 @@ class Teller:
 
     def step_mark(self, node: StructureNode) -> Cell:
         """Say what became of a step, as it stands under its name in a picture."""
-        optional = bool(node.detail.get("optional"))
+        optional, form = bool(node.detail.get("optional")), node.detail.get("form")
         if self.overlay is None:
-            return "optional" if optional else ""
+            return ", ".join([*(["optional"] if optional else []), *([str(form)] if form else [])])
+        by = f", {form}" if form else ""
         facts, here = self.overlay.step(node.key), node.key == self.pointer
         word, status = step_status(facts), facts.status
         if status == "stuck":
-            return Badge(word="stuck here", role="current")
+            return Badge(word=f"stuck here{by}", role="current")
         if status == "pending":
             words = "optional" if optional else word
-            return Badge(word=f"next, {words}" if here else words, role=_AT[here])
+            return Badge(word=f"next, {words}{by}" if here else f"{words}{by}", role=_AT[here])
         if status == "in progress":
-            return Badge(word=word, role=_AT[here])
-        return Badge(word=word, role=_ENDED[status])
+            return Badge(word=f"{word}{by}", role=_AT[here])
+        return Badge(word=f"{word}{by}", role=_ENDED[status])
 
     def step(self, node: StructureNode) -> Iterator[Cell]:
         """Yield what is said of a step in a list: what became of it, its calls, what was noted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from sys import intern
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._text import show
@@ -49,10 +49,16 @@ class _Form(NamedTuple):
     depth: int
     stage: str | None
     stage_id: str
-    tail: str | None
-    mounts: str
     text: str
     words: Words | None
+
+
+class _Forms(NamedTuple):
+    """Forms of rows in a row that are of one execution, inside the same mounted charts."""
+
+    tail: str | None
+    mounts: str
+    rows: tuple[_Form, ...]
 
 
 class RowForms:
@@ -76,7 +82,7 @@ class RowForms:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._forms: dict[tuple[int, frozenset[str]], tuple[_Form, ...]] = {}
+        self._forms: dict[tuple[int, frozenset[str]], tuple[_Forms, ...]] = {}
         self._words: dict[tuple[DecisionPath, int], Words | None] = {}
 
     def branch(  # noqa: PLR0917 - what a block holds, and where its rows go
@@ -96,9 +102,7 @@ class RowForms:
         """
         forms = self._forms.get((id(facts), without))
         if forms is None:
-            told = (event for event in facts.events if event.code.kind in ROW_TYPES)
-            forms = tuple(form for form in map(self._form, told) if form.type not in without)
-            self._forms[id(facts), without] = forms
+            forms = self._forms[id(facts), without] = self._forms_of(facts, without)
         ref = fan.stage
         values, offset = fan.part(index)
         stem = f"{prefix}{ref.path}"
@@ -117,51 +121,51 @@ class RowForms:
                 _row(at + 1, "step", 1, name, mount, named, outer, "Received index"),
             )
             at += 2
-        last: str | None = ""
-        id_: str | None = None
         add: Callable[[Any], None] = rows.append
-        new = object.__new__
-        # As `_row` does it; millions are made here, so nothing is called for each of them.
-        for kind, depth, stage, stage_id, tail, mounts, text, words in forms:
-            made = new(RowInMaking)
-            made.step = at
-            made.type = kind
-            made.depth = depth
-            made.stage = stage
-            made.stage_id = stage_id
-            if tail is not last:  # rows of one execution share its id
-                last, id_ = tail, None if tail is None else inside + tail
-            made.runtime_stage_id = id_
-            made.subflow = inside + mounts if mounts else place
-            made.text = text if words is None else words(values, offset)
-            made.__class__ = WalkRow
-            add(made)
-            at += 1
+        for tail, mounts, some in forms:
+            id_ = None if tail is None else inside + tail  # which rows of one execution share
+            subflow = inside + mounts if mounts else place
+            # As `_row` does it; millions are made here, so nothing is called for each of them.
+            for kind, depth, stage, stage_id, text, words in some:
+                made: Any = RowInMaking()
+                made.step = at
+                made.type = kind
+                made.depth = depth
+                made.stage = stage
+                made.stage_id = stage_id
+                made.runtime_stage_id = id_
+                made.subflow = subflow
+                made.text = text if words is None else words(values, offset)
+                made.__class__ = WalkRow
+                add(made)
+                at += 1
         if "subflow" in without:
             return
         status = fan.status(index).replace("_", " ")
         add(_row(at, "subflow", 0, name, mount, named, outer, f"Left {said}: {status}"))
 
+    def _forms_of(self, facts: ShapeFacts, without: frozenset[str]) -> tuple[_Forms, ...]:
+        """Give the forms of a shape's rows, but for those of some types."""
+        told = [
+            event
+            for event in facts.events
+            if event.code.kind in ROW_TYPES and ROW_TYPES[event.code.kind][0] not in without
+        ]
+        return tuple(
+            _Forms(*same, tuple(map(self._form, events))) for same, events in groupby(told, _of)
+        )
+
     def _form(self, event: Event) -> _Form:
         code = event.code
-        ref, (row_type, depth) = code.stage, ROW_TYPES[code.kind]
-        executed = event.execution >= 0 and code.kind != "ended"
+        row_type, depth = ROW_TYPES[code.kind]
         words: Words | None = None
         text = ""
         if is_told_of_values(code):
             words = self._words_at(event)
         else:
             text = row_words(event, (), 0, self._redactor)
-        return _Form(
-            row_type,
-            depth,
-            None if row_type == "fork" else ref.name,
-            ref.id,
-            intern(f"{ref.key}#{event.execution}") if executed else None,
-            ref.path[:-1],
-            text,
-            words,
-        )
+        stage = None if row_type == "fork" else code.stage.name
+        return _Form(row_type, depth, stage, code.stage.id, text, words)
 
     def _words_at(self, event: Event) -> Words:
         """Give what makes the words of an event, at its place in the values of a branch."""
@@ -204,6 +208,13 @@ class RowForms:
         return filled
 
 
+def _of(event: Event) -> tuple[str | None, str]:
+    """Give what the id of an event's execution ends in, and the mounted charts it is in."""
+    ref = event.code.stage
+    executed = event.execution >= 0 and event.code.kind != "ended"
+    return f"{ref.key}#{event.execution}" if executed else None, ref.path[:-1]
+
+
 def _row(  # noqa: PLR0917 - positions are what makes it fast
     step: int,
     kind: str,
@@ -214,7 +225,7 @@ def _row(  # noqa: PLR0917 - positions are what makes it fast
     subflow: str | None,
     text: str,
 ) -> Any:
-    made = object.__new__(RowInMaking)
+    made: Any = RowInMaking()
     made.step = step
     made.type = kind
     made.depth = depth

@@ -51,17 +51,26 @@ class Rows:
         What keeps hidden values out of them.
     only : (FanOut, int, str), optional
         The one branch.
+    among : Rows, optional
+        The rows of the whole log, which know the forms of its branches already.
     """
 
     __slots__ = (
-        *("_ends", "_forms", "_log", "_redactor", "_root", "_steps", "_sums", "_total"),
+        *("_among", "_ends", "_forms", "_log", "_redactor", "_root", "_steps", "_sums", "_total"),
         "only",
     )
 
-    def __init__(self, log: Log, redactor: Redactor, only: Branch | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        redactor: Redactor,
+        only: Branch | None = None,
+        among: Rows | None = None,
+    ) -> None:
         self._log = log
         self._redactor = redactor
         self.only = only
+        self._among = among
         self._sums: dict[int, RunningSums] = {}
         self._root: ShapeFacts | None = None
         self._steps: int | None = None
@@ -177,6 +186,8 @@ class Rows:
             return 0
         facts = facts_of(self._log, shape)
         frame = FRAME if fan.is_fan_out else 0
+        if not facts.fan_outs:  # so that no value need be looked at
+            return frame + facts.rows
         return frame + self._rows_in(facts, *fan.part(index))
 
     def sums_of(self, fan: FanOut) -> RunningSums:
@@ -301,10 +312,11 @@ class Rows:
         return rows
 
     def _made_from(self) -> RowForms:
-        from runbook_nb.record.row_forms import RowForms
-
         if self._forms is None:
-            self._forms = RowForms(self._redactor)
+            from runbook_nb.record.row_forms import RowForms
+
+            among = self._among
+            self._forms = RowForms(self._redactor) if among is None else among._made_from()
         return self._forms
 
     def _pieces(self, skip: int) -> Iterator[Entry | Block]:

@@ -111,7 +111,7 @@ def tally_pairs(ones: Sequence[int], others: Sequence[int]) -> dict[tuple[int, i
     {(3, 1): 1, (3, 2): 1, (-1, 0): 1}
     """
     numpy = numpy_for(len(ones))
-    if numpy is None:
+    if numpy is None or getattr(others, "typecode", "B") != "B":
         return dict(Counter(zip(ones, others, strict=True)))
     found = tally(_joined(ones, others, numpy))
     return {(number >> 8, number & 255): times for number, times in found.items()}

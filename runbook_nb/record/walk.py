@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: So many rows are made together where all of them are asked for.
 _AT_ONCE: Final = 4096
+#: A walk of no more is made whole for whoever asks for its first row: as that of one subject is.
+_FEW: Final = 64
 
 #: Places of branches that a message names.
 _NAMED: Final = 10
@@ -77,13 +79,13 @@ class Walk(Sequence[WalkRow], Renderable):
         name: str,
         structure: Structure,
         redactor: Redactor,
-        only: tuple[FanOut, int, str] | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._log = log
         self.name = name
         self.structure = structure
         self._redactor = redactor
-        self._rows = Rows(log, redactor, only)
+        self._rows = Rows(log, redactor) if rows is None else rows
         self._found: SubjectIndex | None = None
         self._rules: dict[str, tuple[Any, ...]] | None = None
         self._overlay: Overlay | None = None
@@ -138,7 +140,8 @@ class Walk(Sequence[WalkRow], Renderable):
         return self._rows.entries(skip)
 
     def __iter__(self) -> Iterator[WalkRow]:
-        total, at, size = len(self), 0, 1
+        total, at = len(self), 0
+        size = total if total <= _FEW else 1
         while at < total:
             yield from self._rows.made(at, size)
             at += size
@@ -309,7 +312,7 @@ class Walk(Sequence[WalkRow], Renderable):
             name=self.name,
             structure=self.structure,
             redactor=self._redactor,
-            only=branch,
+            rows=Rows(self._log, self._redactor, branch, self._rows),
         )
 
     def _index(self) -> SubjectIndex:

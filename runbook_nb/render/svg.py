@@ -102,7 +102,7 @@ def _drawn(flow: Flow, whole: Graph) -> Drawing:
     if settings.layout == "none":  # which can be said without writing the chart down
         return Drawing(alt=_alt(flow), note=lay_out("").note)
     # Folding and writing the chart down costs more than finding what came of it the last time.
-    key = (whole, _alt(flow), settings.theme, settings.layout, settings.max_cell)
+    key = (_Whole(whole), _alt(flow), settings.theme, settings.layout, settings.max_cell)
     with _lock:
         if (known := _drawings.get(key)) is not None:
             _drawings.move_to_end(key)
@@ -147,9 +147,30 @@ def _looks(graph: Graph) -> Iterator[tuple[Graph, Look, str]]:
         yield graph, replace(narrow, numbered=True), "numbered edges are told in the list, in order"
 
 
+class _Whole:
+    """A chart as drawings are kept by it: told apart by all of it, and looked up by its size.
+
+    Charts of one size have different sentences, nearly always; what a hash of all of it would say
+    more is not worth reading every node and line for a chart that is the very one kept.
+    """
+
+    __slots__ = ("graph",)
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Whole):
+            return NotImplemented
+        return self.graph is other.graph or self.graph == other.graph
+
+    def __hash__(self) -> int:
+        return hash((len(self.graph.nodes), len(self.graph.edges)))
+
+
 #: Pictures by what they were laid out from, and the drawings of whole charts.
 _kept: OrderedDict[tuple[str, str, str], Drawing] = OrderedDict()
-_drawings: OrderedDict[tuple[Graph, str, str, str, int], Drawing] = OrderedDict()
+_drawings: OrderedDict[tuple[_Whole, str, str, str, int], Drawing] = OrderedDict()
 _lock = threading.Lock()
 
 _Key = TypeVar("_Key")

@@ -78,8 +78,8 @@ class Judged(Renderable, Sequence[Decision], Immutable):
         {'new': 1, 'old': 2}
         """
         found: dict[str | None, int] = {}
-        tally = _tally(self.numbers, len(self.paths))
-        for path, count in zip(self.paths, tally, strict=True):
+        times = tally(self.numbers, len(self.paths))
+        for path, count in zip(self.paths, times, strict=True):
             found[path.branch] = found.get(path.branch, 0) + count
         order = (*self.rules.branches, None)
         return {branch: found[branch] for branch in order if branch in found}
@@ -193,12 +193,18 @@ def _read_one(columns: Columns, row: int, key: str) -> Any:
         return MISSING
 
 
-def _tally(numbers: Numbers, most: int) -> list[int]:
-    """Count how often each number occurs."""
+def tally(numbers: Numbers, most: int) -> list[int]:
+    r"""Count how often each number up to so many occurs.
+
+    Examples
+    --------
+    >>> tally(b"\x02\x00\x02", 3)
+    [1, 0, 2]
+    """
     numpy: Any = sys.modules.get("numpy")
     if numpy is None:
-        tally = Counter(numbers)
-        return [tally[number] for number in range(most)]
+        counted = Counter(numbers)
+        return [counted[number] for number in range(most)]
     kind = "u1" if isinstance(numbers, bytes) else numbers.typecode
     found: list[int] = numpy.bincount(numpy.frombuffer(numbers, kind), minlength=most).tolist()
     return found

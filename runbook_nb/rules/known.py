@@ -15,6 +15,7 @@ from runbook_nb._text import visible
 from runbook_nb.rules.columns import Columns, Numbers, smallest
 from runbook_nb.rules.frame import Judged, judge_all
 from runbook_nb.rules.kinds import NO
+from runbook_nb.rules.outcomes import NARROW, paired
 from runbook_nb.rules.plan import DecisionPath, Tried, when_of
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -219,11 +220,26 @@ def judge_again(rules: RuleSet, facts: KnownFacts) -> Again:
     if len(facts.table) == 1:
         ways = [_way(path, facts.table[0]) for path in paths]
         return Again(rules, facts, judged, ways, numbers)
-    pairs = list(zip(numbers, facts.kinds, strict=True))
-    order: dict[tuple[int, int], int] = {}
-    places = [order.setdefault(pair, len(order)) for pair in pairs]
+    order, places = _met(numbers, facts.kinds, len(paths), len(facts.table))
     ways = [_way(paths[number], facts.table[kind]) for number, kind in order]
-    return Again(rules, facts, judged, ways, smallest(places, len(ways) - 1))
+    return Again(rules, facts, judged, ways, places)
+
+
+def _met(
+    numbers: Numbers, kinds: Numbers, most: int, top: int
+) -> tuple[list[tuple[int, int]], Numbers]:
+    """Give the pairs that meet in some row, in order of the first, and per row the place of its."""
+    if isinstance(numbers, bytes) and isinstance(kinds, bytes) and most * top <= NARROW:
+        pairs = paired(numbers, top, kinds)
+        found = [pair for pair in range(most * top) if pair in pairs]
+        found.sort(key=pairs.index)
+        table = bytearray(NARROW)
+        for place, pair in enumerate(found):
+            table[pair] = place
+        return [divmod(pair, top) for pair in found], pairs.translate(bytes(table))
+    order: dict[tuple[int, int], int] = {}
+    places = [order.setdefault(pair, len(order)) for pair in zip(numbers, kinds, strict=True)]
+    return list(order), smallest(places, len(order) - 1)
 
 
 def _way(path: DecisionPath, known: Known) -> Way:

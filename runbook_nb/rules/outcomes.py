@@ -65,7 +65,7 @@ class Outcomes:
             self._answer_wide(codes, top)
 
     def _answer_narrow(self, codes: bytes, top: int) -> None:
-        pairs = codes if len(self.nodes) == 1 else _paired(self.numbers, top, codes)
+        pairs = codes if len(self.nodes) == 1 else paired(self.numbers, top, codes)
         table = bytearray(NARROW)
         nodes: list[Step] = []
         plain = True
@@ -115,8 +115,14 @@ class Outcomes:
                 yield place, row
 
 
-def _paired(numbers: bytes, top: int, codes: bytes) -> bytes:
-    """Give ``number * top + code`` per row; all of them fit a byte."""
+def paired(numbers: bytes, top: int, codes: bytes) -> bytes:
+    r"""Give ``number * top + code`` per row; all of them fit a byte.
+
+    Examples
+    --------
+    >>> paired(b"\x00\x01\x02", 2, b"\x01\x00\x01")
+    b'\x01\x02\x05'
+    """
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
         pairs = numpy.frombuffer(numbers, "u1") * numpy.uint8(top)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+from runbook_nb.rules.frame import tally
 from runbook_nb.rules.known import Again, judge_again
 from runbook_nb.rules.model import Rule
 from runbook_nb.rules.ruleset import RuleSet
@@ -103,8 +104,8 @@ def fired(again: Again) -> tuple[int, ...]:
     (2, 0)
     """
     found = [0] * len(again.rules.rules)
-    for number, count in Counter(again.numbers).items():
-        way = again.ways[number]
+    times = tally(again.numbers, len(again.ways))
+    for way, count in zip(again.ways, times, strict=True):
         if way.gap is None and way.path.via == "rule" and way.path.rule_index is not None:
             found[way.path.rule_index] += count
     return tuple(found)

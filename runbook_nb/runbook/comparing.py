@@ -18,8 +18,10 @@ from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._view import Card
 from runbook_nb.errors import DefinitionError
+from runbook_nb.record.tallies import tally_pairs
 from runbook_nb.rules import Decision
 from runbook_nb.rules.changes import RuleChange, rule_changes
+from runbook_nb.rules.columns import Numbers, smallest
 from runbook_nb.rules.wording import REDACTED
 from runbook_nb.runbook.causes import Cause, Causes
 from runbook_nb.runbook.names import name_key
@@ -193,17 +195,25 @@ class Comparison(Renderable, Immutable):
     # -- the one table everything is counted from ----------------------------------------------
 
     @cached_property
-    def _pair_list(self) -> list[tuple[int, int]]:
+    def _numbers(self) -> tuple[Numbers, Numbers]:
+        """How each compared subject stood and stands, by the numbers of the sides' standings."""
         before, after = self.before.numbers, self.after.numbers
         if self._aligned is None:
-            return list(zip(before, after, strict=True))
+            return before, after
         mine, theirs = self._aligned
-        return [(before[one], after[other]) for one, other in zip(mine, theirs, strict=True)]
+        return (
+            smallest([before[one] for one in mine], len(self.before.standings) - 1),
+            smallest([after[other] for other in theirs], len(self.after.standings) - 1),
+        )
+
+    @cached_property
+    def _counted(self) -> Mapping[tuple[int, int], int]:
+        return tally_pairs(*self._numbers)
 
     @cached_property
     def pairs(self) -> Mapping[tuple[Standing, Standing], int]:
         """How many subjects stood like the first and stand like the second."""
-        return {self._standings(pair): count for pair, count in Counter(self._pair_list).items()}
+        return {self._standings(pair): count for pair, count in self._counted.items()}
 
     def _standings(self, pair: tuple[int, int]) -> tuple[Standing, Standing]:
         return self.before.standings[pair[0]], self.after.standings[pair[1]]
@@ -317,10 +327,10 @@ class Comparison(Renderable, Immutable):
         """Yield the places of the subjects whose verdict changed, on either side."""
         flips = {
             pair: old.decided and new.decided and old.branch != new.branch
-            for pair in set(self._pair_list)
+            for pair in self._counted
             for old, new in [self._standings(pair)]
         }
-        for place, pair in enumerate(self._pair_list):
+        for place, pair in enumerate(zip(*self._numbers, strict=True)):
             if flips[pair]:
                 if self._aligned is None:
                     yield place, place

@@ -13,7 +13,6 @@ from runbook_nb._frozen import thaw
 from runbook_nb._json import to_wire
 from runbook_nb._view import Card
 from runbook_nb.errors import NotCarried
-from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import SubjectFacts
 
 if TYPE_CHECKING:
@@ -92,13 +91,7 @@ class Explanation(Renderable):
         fan = groups[facts.stage].executions[facts.execution]
         for found, prefix in run.walk.fans():
             if found is fan and fan.shape(facts.index) is not None:
-                return Walk(
-                    run.log,
-                    name=run.name,
-                    structure=run.structure,
-                    redactor=run.redactor,
-                    only=(fan, facts.index, prefix),
-                )
+                return run.walk.inside((fan, facts.index, prefix))
         raise NotCarried(f"there is no path: {self.sentence}", code="not_reached")
 
     def to_dict(self) -> dict[str, Any]:

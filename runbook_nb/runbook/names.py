@@ -62,11 +62,12 @@ class NameIndex:
     ([0, 2], [1], [], [1])
     """
 
-    __slots__ = ("_asked", "_first", "_keys", "_more", "_names", "_only_texts", "_shown")
+    __slots__ = ("_asked", "_first", "_held", "_keys", "_more", "_names", "_only_texts", "_shown")
 
     def __init__(self, names: Callable[[], Iterable[Any]]) -> None:
         self._names = names
         self._asked = 0
+        self._held: tuple[list[Any], set[type]] | None = None
         self._keys: list[Any] | None = None
         self._first: dict[Any, int] | None = None
         self._more: dict[Any, list[int]] = {}
@@ -79,10 +80,9 @@ class NameIndex:
             return []
         self._asked += 1
         if self._first is None:
-            keys = self._key_of_each()
             if self._asked <= LOOKED_FOR:
-                return _places_in(keys, key)
-            self._first, self._keys = self._fill(keys), None
+                return _places_in(self._looked_through(key), key)
+            self._first, self._keys, self._held = self._fill(self._key_of_each()), None, None
         if key not in self._first:
             return []
         return self._more.get(key) or [self._first[key]]
@@ -104,8 +104,25 @@ class NameIndex:
         shown = self._shown.get(asked, ())
         return sorted({*found, *shown}) if shown else found
 
+    def _looked_through(self, key: Any) -> list[Any]:
+        """Give what a key is looked for among: the names themselves, where that finds the same."""
+        names, types = self._given()
+        # The wire form of a text is another text only where it has a lone surrogate, which is
+        # written with a backslash.
+        if types <= {str} and not (key.__class__ is str and "\\" in key):
+            return names
+        return self._key_of_each()
+
     def _key_of_each(self) -> list[Any]:
         if self._keys is None:
+            names, types = self._given()
+            plain = types <= {int} or (types <= {str} and _written_as_they_are(names))
+            self._keys = names if plain else list(map(name_key, names))
+        return self._keys
+
+    def _given(self) -> tuple[list[Any], set[type]]:
+        """Give the names and their types, gathered once for all that is looked for among them."""
+        if self._held is None:
             names = self._names()
             if isinstance(names, Held):
                 names = names.whole()
@@ -113,9 +130,8 @@ class NameIndex:
                 names = list(names)
             types = set(map(type, names))
             self._only_texts = types <= {str}
-            plain = types <= {int} or (self._only_texts and _written_as_they_are(names))
-            self._keys = names if plain else list(map(name_key, names))
-        return self._keys
+            self._held = names, types
+        return self._held
 
     def _fill(self, keys: Sequence[Any]) -> dict[Any, int]:
         first = dict(zip(keys, range(len(keys)), strict=True))

@@ -95,7 +95,8 @@ def share_notebook(
     DocumentError
         It does not follow its own version of nbformat.
     DefinitionError
-        ``out`` is the notebook itself (``would_overwrite``).
+        ``out``, or the name beside it, is the notebook itself (``would_overwrite``): one that
+        is called ``x.shared.ipynb`` is not written again without being told where.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def share_notebook(
             learning.texts.update(envelope.run.redactor.secret_texts)
     machine = Machine(path.resolve().parent)
     target = Path(_beside(path) if out is None else out)
-    if out is not None and not (dry or in_place) and target.exists() and target.samefile(path):
+    if not (dry or in_place) and target.exists() and target.samefile(path):
         raise DefinitionError(
             f"{show(target.name)} is the notebook itself, and would be overwritten",
             code="would_overwrite",

@@ -177,6 +177,17 @@ def test_going_over_all_rows_keeps_each_as_it_was_given():
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301
 
 
+def test_rows_that_all_were_looked_at_are_not_made_again(calls_of):
+    rows = frozen_rows([{"n": n, "m": n} for n in range(400)])
+    first = list(rows)
+    assert all(one is other for one, other in zip(first, rows, strict=True))
+    assert calls_of(lambda: list(rows)) <= 40
+    some = frozen_rows([{"n": n} for n in range(300)])
+    one = some[7]
+    assert list(some)[7] is one
+    assert list(some) == [{"n": n} for n in range(300)]
+
+
 def test_a_row_two_threads_look_at_first_is_one_object_for_both(monkeypatch):
     rows = frozen_rows([{"a": n} for n in range(5)])
     both, made = threading.Barrier(2), FrozenRows._made

@@ -138,6 +138,14 @@ def test_what_was_found_is_json_when_asked(call):
     ]
 
 
+def test_json_on_the_standard_output_acts_on_no_terminal(call):
+    name = "e\x9b31m\u202ev\x7f.html"
+    out = call("check", name, "--json")[1]
+    assert out.replace("\n", "").isprintable()
+    assert json.loads(out)["files"][0]["file"] == name
+    assert "\\u009b31m\\u202ev\\u007f" in out
+
+
 def test_each_problem_is_told_in_parts(call):
     Path("a.yaml").write_text(
         "name: age\nversion: v1\nrules:\n- when: {days: {less: 7}}\n  then: old\n- then: x\n"

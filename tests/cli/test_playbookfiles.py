@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,38 @@ def test_what_cannot_be_read_is_told_as_anywhere_else(call):
     assert "line 10" in out
     assert "CACAO" in out
     assert out.count(": wrong") == 3
+
+
+def test_a_cacao_document_is_told_how_it_is_written_as_a_playbook(call):
+    put("c.json", json.dumps({"type": "playbook", "spec_version": "cacao-2.0", "workflow": {}}))
+    assert "`runbook-nb export FILE --to native`" in call("check", "c.json")[1]
+
+
+def test_what_is_wrong_is_told_line_by_line_and_then_by_its_code(call):
+    steps = [
+        "- {id: a, description: d, kind: approve, max_tool_calls: 0}",
+        "- {id: ' ', description: d, foo: 1}",
+        "- {description: d, foo: 1}",
+    ]
+    put("wrong.yaml", "\n".join(["id: x", "name: X", "steps:", *steps, ""]))
+    out = call("check", "wrong.yaml")[1]
+    assert [int(one) for one in re.findall(r"line (\d+)", out)] == [4, 4, 5, 5, 6, 6]
+    told = json.loads(call("check", "wrong.yaml", "--json")[1])["files"][0]["problems"]
+    places = [(one["line"], one["code"]) for one in told]
+    assert places == sorted(places)
+    assert len(places) == 6
+
+
+def test_what_does_not_go_is_told_line_by_line(call):
+    tools = "expected_tools: [scan, scan2, scan3], max_tool_calls: 1"
+    steps = [f"- {{id: {name}, description: d, {tools}}}" for name in "ab"]
+    text = "\n".join(["id: x", "name: X", "steps:", *steps, "max_iterations: 1", ""])
+    put("odd.yaml", text)
+    told = json.loads(call("check", "odd.yaml", "--policy", "compat", "--json")[1])["files"][0]
+    for found in (told["problems"], told.get("warnings", [])):
+        lines = [(one["line"] or 0, one["code"]) for one in found]
+        assert lines == sorted(lines)
+    assert told["problems"]
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.json"])

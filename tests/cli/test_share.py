@@ -84,6 +84,18 @@ def test_a_name_that_met_nothing_is_said(call, notebook):
     assert "Nothing was met" not in again[2]
 
 
+def test_one_that_was_shared_is_not_written_again_unasked(call, notebook):
+    assert call("share", "mine.ipynb")[0] == 0
+    shared = Path("mine.shared.ipynb")
+    before = shared.read_bytes()
+    status, _, said = call("share", str(shared))
+    assert status == 2
+    assert "--out" in said
+    assert shared.read_bytes() == before
+    assert call("share", str(shared), "--in-place")[0] == 0
+    assert call("share", str(shared), "--out", "x.shared.shared.ipynb")[0] == 0
+
+
 @pytest.mark.parametrize("name", ["mine.ipynb", "./mine.ipynb", "link.ipynb"])
 def test_the_notebook_itself_is_not_overwritten_unasked(call, notebook, name):
     before = notebook.read_bytes()

@@ -81,6 +81,16 @@ def sources(tmp_path):
     yield io.BytesIO(as_json.encode())
 
 
+def test_a_kind_that_is_nearly_one_is_told_which_was_meant():
+    step = {"id": "a", "description": "d", "kind": "approve"}
+    with pytest.raises(PlaybookLoadError) as refused:
+        load_playbook({"id": "x", "name": "X", "steps": [step, {**step, "id": "b", "kind": 3}]})
+    near, far = refused.value.problems
+    assert near.fix == "did you mean 'approval'?"
+    assert "'approve'" in near.message
+    assert far.fix == "use 'manual' or 'approval', or leave it out"
+
+
 def test_every_source_gives_the_same_playbook(tmp_path, expected):
     for source in sources(tmp_path):
         assert load_playbook(source) == expected

@@ -795,15 +795,7 @@ def test_the_walk_of_one_branch_is_its_part_of_the_whole(spec, data):
         or (row.subflow or "").startswith(f"{path}/")
         or (row.stage_id == mount and (row.subflow or "") == prefix[:-1])
     ]
-    from runbook_nb.record.walk import Walk
-
-    part = Walk(
-        run.log,
-        name=run.name,
-        structure=run.structure,
-        redactor=run.redactor,
-        only=(fan, index, prefix),
-    )
+    part = run.walk.inside((fan, index, prefix))
     assert [r.to_dict() | {"step": 0} for r in part] == [r.to_dict() | {"step": 0} for r in whole]
     assert len(part) == len(whole)
     assert part.steps_executed == len({r.runtime_stage_id for r in whole} - {None})

@@ -96,6 +96,11 @@ def test_pairs_are_counted_in_order_of_first_standing(numbers, data):
             assert list(places) == [place for place, one in enumerate(pairs) if one == pair]
 
 
+def test_pairs_of_wide_numbers_are_counted_too():
+    ones, others = array("H", [300, 2, 300]), array("H", [700, 256, 700])
+    assert list(tally_pairs(ones, others).items()) == [((300, 700), 2), ((2, 256), 1)]
+
+
 @given(LISTS)
 def test_places_are_found_in_order(numbers):
     for form in held(numbers):

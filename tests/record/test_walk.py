@@ -60,9 +60,9 @@ def rows_made(monkeypatch):
         return one(self, entry, step)
 
     def counting_all(self, *given):
-        rows = branch(self, *given)
-        made.extend(row.step for row in rows)
-        return rows
+        rows, before = given[5], len(given[5])
+        branch(self, *given)
+        made.extend(row.step for row in rows[before:])
 
     monkeypatch.setattr(Rows, "make", counting)
     monkeypatch.setattr(RowForms, "branch", counting_all)

@@ -23,6 +23,19 @@ def test_the_same_chart_is_drawn_once(monkeypatch):
     assert drawn(flow_of("Only here")) is first
 
 
+def test_a_chart_is_found_again_without_reading_it(calls_of):
+    nodes = tuple(GraphNode(key=f"n{n}", title=f"Stage {n}") for n in range(40))
+    edges = tuple(GraphEdge(source=f"n{n}", target=f"n{n + 1}") for n in range(39))
+    flow = Flow(lines=(), summary="forty stages", graph=Graph(nodes=nodes, edges=edges))
+    first = drawn(flow)
+    assert calls_of(lambda: drawn(flow)) <= 60
+    other = Graph(nodes=(*nodes[:-1], GraphNode(key="n39", title="Another")), edges=edges)
+    assert drawn(Flow(lines=(), summary="forty stages", graph=other)) != first
+    assert drawn(Flow(lines=(), summary="forty stages", graph=Graph(nodes=nodes, edges=edges))) is (
+        first
+    )
+
+
 def test_another_chart_or_theme_is_drawn_anew():
     first = drawn(flow_of("One of two"))
     assert "One of two" in first.svg

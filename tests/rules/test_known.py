@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from runbook_nb._text import MISSING
 from runbook_nb.errors import RuleError
 from runbook_nb.rules import Outside, Rule, RuleSet, decide
 from runbook_nb.rules.columns import as_columns
-from runbook_nb.rules.known import Gap, Known, KnownFacts, judge_again
+from runbook_nb.rules.known import Gap, Known, KnownFacts, _met, judge_again
 
 TWO = RuleSet(
     "r",
@@ -66,6 +68,22 @@ def test_rows_of_several_kinds_are_told_apart_one_by_one():
     rows = [{"a": 0}, {"a": 0}, {"a": 0, "b": 2, "c": "k"}]
     table = [Known(), Known(frozenset({"a"}))]
     assert told(again(rows, table=table, kinds=[0, 1, 0])) == ["declined", "not_recorded", "y"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=1, max_size=60))
+def test_what_meets_in_a_row_is_told_alike_in_bytes_and_in_wider_numbers(pairs):
+    numbers, kinds = (bytes(part) for part in zip(*pairs, strict=True))
+    order = list(dict.fromkeys(pairs))
+    for some in (
+        (numbers, kinds),
+        (array("H", [*numbers]), kinds),
+        (numbers, array("H", [*kinds])),
+    ):
+        for most, top in ((41, 10), (max(numbers) + 1, max(kinds) + 1), (6, 42)):
+            if max(numbers) < most and max(kinds) < top:
+                found, places = _met(*some, most, top)
+                assert found == order
+                assert [order[place] for place in places] == pairs
 
 
 def test_presence_is_asked_of_nothing_that_was_not_recorded():

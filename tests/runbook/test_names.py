@@ -19,6 +19,7 @@ NAMES = st.one_of(
 LISTS = st.one_of(
     st.lists(NAMES, max_size=8),
     st.lists(st.sampled_from(["a", "b", "c"]), max_size=8),
+    st.lists(st.sampled_from(["a", "\ud800", "\\ud800"]), max_size=8),
     st.lists(st.integers(0, 4), max_size=8),
 )
 

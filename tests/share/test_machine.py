@@ -127,4 +127,4 @@ def test_names_are_reported_and_stay_in_sources(called, tmp_path):
         ("replaced", "output 1 of cell 1", 2),
         ("kept", "the source of cell 1", 1),
     ]
-    assert rb.share_notebook(shared.written).text == shared.text
+    assert rb.share_notebook(shared.written, in_place=True).text == shared.text

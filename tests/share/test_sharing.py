@@ -340,7 +340,7 @@ def test_an_answer_that_was_written_as_a_notebook_keeps_all_it_filed(filed, tmp_
     assert copy == filed
     assert copy.walk.whole is not None
     assert copy.recording().to_dict() == filed.recording().to_dict()
-    assert rb.share_notebook(shared.written).text == shared.text
+    assert rb.share_notebook(shared.written, in_place=True).text == shared.text
     told = [one for one in shared.findings if one.what == "moment and call of filing"]
     assert {(one.action, one.place, one.times) for one in told} == {
         ("removed", f"the {name} filed in output 1 of cell 2", 1)
@@ -402,7 +402,7 @@ def test_a_card_is_drawn_anew_where_its_answer_hides_something(hiding, share, tm
     assert not re.search(r"\b4711\b", left)
     for found in verify_file(shared.written):
         assert not [str(claim) for claim in found.claims if claim.status == "contradicted"]
-    assert rb.share_notebook(shared.written).text == shared.text
+    assert rb.share_notebook(shared.written, in_place=True).text == shared.text
 
 
 @pytest.mark.parametrize("exported", [False, True])
@@ -469,7 +469,7 @@ def test_whatever_column_is_hidden_nothing_is_contradicted_afterwards(tmp_path, 
     shared = rb.share_notebook(path, redact={"keys": [key]})
     for found in rb.verify_file(shared.written):
         assert [claim.sentence for claim in found.contradicted] == []
-    assert rb.share_notebook(shared.written).text == shared.text
+    assert rb.share_notebook(shared.written, in_place=True).text == shared.text
 
 
 def test_a_short_word_goes_out_of_the_text_above_its_answer(tmp_path):
@@ -529,7 +529,11 @@ def test_live_answers_lend_what_their_policies_know(share):
 def test_it_is_written_beside_the_one_it_was_made_of(share, tmp_path):
     shared = share(notebook(code("1")))
     assert shared.written == tmp_path / "mine.shared.ipynb"
-    assert rb.share_notebook(shared.written).written == shared.written
+    with pytest.raises(DefinitionError, match="is the notebook itself") as refused:
+        rb.share_notebook(shared.written)
+    assert refused.value.code == "would_overwrite"
+    again = rb.share_notebook(shared.written, in_place=True)
+    assert again.written == shared.written
     assert shared.written.read_text(encoding="utf-8") == shared.text
     assert shared.text.endswith("}\n")
     assert "\r" not in shared.text
@@ -615,7 +619,7 @@ def test_the_cell_that_reads_the_answer_names_the_file_it_is_in(answered):
     assert read_by(shared.written) == reading_source("hosts.shared.ipynb")
     [said] = [one for one in shared.findings if "name of the file" in one.what]
     assert (said.action, said.place, said.times) == ("replaced", "the source of cell 2", 1)
-    again = rb.share_notebook(shared.written)
+    again = rb.share_notebook(shared.written, in_place=True)
     assert again.written == shared.written
     assert again.text == shared.text
     assert again.clean
@@ -699,7 +703,7 @@ def test_what_was_typed_into_a_form_is_hidden_in_its_saved_state(tmp_path, keep)
     if held is not None:
         entries = held[STATE]["state"][form.model_id]["state"]["entries"]
         assert entries["cluster"] == entries["days"] == "[REDACTED]"
-    assert rb.share_notebook(shared.written, keep_widgets=keep).text == shared.text
+    assert rb.share_notebook(shared.written, in_place=True, keep_widgets=keep).text == shared.text
 
 
 def test_a_value_too_short_to_be_looked_for_is_counted():
