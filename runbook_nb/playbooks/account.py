@@ -7,7 +7,8 @@ an answer made of it is filed, compared and verified as any other is. Nothing is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from runbook_nb._text import counted, listed
@@ -16,6 +17,11 @@ from runbook_nb.record.steps import DECLINED, StepFacts, refusal_reason, verdict
 
 #: Under which names an answer is read from the state of a run.
 ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
+
+#: Why a call is refused that may be made later.
+_BEFORE_ITS_TURN: Final = frozenset(
+    {"unexpected_tool", "tool_outside_skill", "approval_missing", "prerequisite_missing"}
+)
 
 #: What a step that a person is to come to waits for.
 _WAITS: Final = {
@@ -104,6 +110,12 @@ def _checked(told: Told) -> Iterator[tuple[str, str | None]]:
             met, wanted = one.probes
             probes = f", {met} of {counted(wanted, 'probe')} matched" if wanted else ""
             yield f"step '{one.node.name}'", f"{_closed(one)}; {_calls(one)}{probes}"
+    for one in told.steps:
+        for tool, times, later in _refused_early(told, one):
+            yield (
+                f"'{tool}', refused early in step '{one.node.name}' ({counted(times, 'call')})",
+                f"it was called with success after that, in step '{later.node.name}'",
+            )
 
 
 def _closed(one: Seen) -> str:
@@ -132,7 +144,8 @@ def _not_checked(told: Told) -> Iterator[tuple[str, str | None]]:
     for one in told.steps:
         yield from _evidence(one)
     for one in told.steps:
-        yield from _calls_lost(one.facts, f"in step '{one.node.name}'")
+        early = {tool for tool, _, _ in _refused_early(told, one)}
+        yield from _calls_lost(one.facts, f"in step '{one.node.name}'", early)
     yield from _calls_lost(told.after, "after the last step")
 
 
@@ -178,7 +191,26 @@ def _evidence(one: Seen) -> Iterator[tuple[str, str | None]]:
             )
 
 
-def _calls_lost(facts: StepFacts, where: str) -> Iterator[tuple[str, str | None]]:
+def _refused_early(told: Told, one: Seen) -> Iterator[tuple[str, int, Seen]]:
+    """Yield each tool that was refused under a step before its turn, and the step that had it."""
+    kinds: dict[str, Counter[str]] = {}
+    for (tool, kind, _), times in one.facts.refused.items():
+        kinds.setdefault(tool, Counter())[kind] += times
+    for tool, counts in kinds.items():
+        if not counts.keys() <= _BEFORE_ITS_TURN:
+            continue
+        # A step itself had it later where it only waited, for an approval or for another.
+        first = one.place + ("unexpected_tool" in counts or "tool_outside_skill" in counts)
+        for later in told.steps:
+            done = later.facts.status == "completed" and later.facts.of_tool(tool)[0]
+            if later.place >= first and done and tool in later.node.detail.get("tools", ()):
+                yield tool, counts.total(), later
+                break
+
+
+def _calls_lost(
+    facts: StepFacts, where: str, early: Collection[str] = ()
+) -> Iterator[tuple[str, str | None]]:
     """Say of what calls nothing was learnt: refused ones, failed ones, those left open."""
     refused: dict[str, list[str]] = {}
     times: dict[str, int] = {}
@@ -186,6 +218,8 @@ def _calls_lost(facts: StepFacts, where: str) -> Iterator[tuple[str, str | None]
         refused.setdefault(tool, []).append(refusal_reason(kind, limit))
         times[tool] = times.get(tool, 0) + number
     for tool, reasons in refused.items():
+        if tool in early:
+            continue
         many = counted(times[tool], "call")
         yield (
             f"what '{tool}' would have done {where}: {many} refused",

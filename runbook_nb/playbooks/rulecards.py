@@ -92,8 +92,12 @@ def report_card(report: PlaybookReport) -> Card:
         for status, role in STATUS_ROLES.items()
         if counts[status]
     ]
+    refused: dict[str, list[str]] = {}
+    for call in report.refused:
+        refused.setdefault(call.tool, []).append(call.violation or "")
+    # A refusal is told under its call, and what is left of the deviations by itself.
     went = Counter(report.deviations)
-    refused = Counter(call.tool for call in report.refused)
+    went.subtract(call.violation or "" for call in report.refused)
     facts = [
         *(Fact(term=("step", Data(value=one)), detail="not done") for one in report.unresolved),
         *(
@@ -109,12 +113,17 @@ def report_card(report: PlaybookReport) -> Card:
             for step, names in report.unmatched.items()
         ),
         *(
-            Fact(term=("call of", Data(value=tool)), detail=f"refused {counted(times, 'time')}")
-            for tool, times in refused.items()
+            Fact(
+                term=("call of", Data(value=tool)),
+                detail=f"refused {counted(len(kinds), 'time')}: "
+                + ", ".join(kind.replace("_", " ") for kind in dict.fromkeys(kinds)),
+            )
+            for tool, kinds in refused.items()
         ),
         *(
             Fact(term=kind.replace("_", " "), detail=counted(times, "time"))
             for kind, times in went.items()
+            if times > 0
         ),
         *(Fact(term="not settled", detail=Data(value=call)) for call in report.running),
     ]

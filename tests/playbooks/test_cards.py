@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 from hand_events import NIST, WHY_STUCK, Plan, book, step, stuck
 
 from runbook_nb._display import through
 from runbook_nb.playbooks import EnforcementPolicy, PlaybookEnforcer, PlaybookPlan
-from runbook_nb.playbooks.events import Approved, Finished, Skipped, replay
+from runbook_nb.playbooks.events import Approved, Closed, Declined, Finished, Skipped, replay
 from runbook_nb.playbooks.run import run_of
 from runbook_nb.playbooks.steptables import seconds_words
 from runbook_nb.playbooks.told import Told
@@ -62,6 +64,29 @@ def test_the_rich_view_says_state_why_what_is_left_and_under_which_rules():
     ):
         assert words in read(drawn), words
     assert drawn.count("<tbody>") == 6  # one per step, so that a host stripes none apart
+
+
+@pytest.mark.parametrize("name", ["plan_stuck", "plan_declined"])
+def test_the_rich_view_is_the_golden_one_byte_for_byte(name):
+    """``RUNBOOK_NB_WRITE_GOLDEN=1`` writes it anew; sheet and picture have tests of their own."""
+    plan = stuck()
+    if name == "plan_declined":
+        steps = [
+            step("look", tools=["scan"]),
+            step("pay", tools=["refund"], kind="approval"),
+            step("tell"),
+        ]
+        plan = Plan(book(*steps))
+        plan.call("look", "scan")
+        plan.add(Closed, step_id="look", index=0, pointer=1)
+        plan.add(Declined, step_id="pay", who="R. Ito", note="too much")
+        plan.add(Finished, verdict="declined", unresolved=("pay", "tell"))
+    drawn = html(run_of(plan.events).view())
+    drawn = re.sub(r"<style>.*?</style>|<img[^>]*>", "", drawn, flags=re.DOTALL)
+    path = Path(__file__).parent / "golden" / f"{name}.html"
+    if os.environ.get("RUNBOOK_NB_WRITE_GOLDEN"):
+        path.write_text(drawn + "\n", encoding="utf-8", newline="\n")
+    assert drawn + "\n" == path.read_bytes().decode()
 
 
 def test_markdown_carries_the_same_facts():

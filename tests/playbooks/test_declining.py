@@ -191,7 +191,7 @@ def test_the_brief_tells_who_and_asks_for_nothing_more():
         assert "still to be called" not in told
         assert "wait for it" not in told
         assert "--done" not in told
-    assert "2. pay: Do pay. (declined, now)" in declined().brief()
+    assert "2. pay: Do pay. (declined, approval, now)" in declined().brief()
 
 
 def test_the_answer_says_it_in_its_rows_its_report_and_its_ledger():

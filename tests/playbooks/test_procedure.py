@@ -115,6 +115,30 @@ def test_an_answer_says_that_a_person_is_due(kind, told):
     assert "step 'sign': nobody came to it" in [one.what for one in before.ledger.not_checked]
 
 
+def test_a_call_refused_early_and_done_later_is_told_as_both():
+    def drive(turn):
+        for tool in ("u", "v", "t", "u"):
+            call(turn.enforcer, tool)
+        turn.enforcer.admit("w")
+        turn.enforcer.approve("sign", by="ana")
+        call(turn.enforcer, "w")
+
+    steps = [step(name, tools=[tool]) for name, tool in (("a", "t"), ("b", "u"))]
+    answer = tool_of(drive, book(*steps, step("sign", tools=["w"], kind="approval"))).execute_sync(
+        {}
+    )
+    checked = {item.what: item.why for item in answer.ledger.checked}
+    lost = [item.what for item in answer.ledger.not_checked]
+    assert checked["'u', refused early in step 'a' (1 call)"] == (
+        "it was called with success after that, in step 'b'"
+    )
+    assert checked["'w', refused early in step 'sign' (1 call)"] == (
+        "it was called with success after that, in step 'sign'"
+    )
+    assert lost == ["what 'v' would have done in step 'a': 1 call refused"]
+    assert answer.verify().ok
+
+
 def test_a_stuck_step_says_why():
     def drive(turn):
         for _ in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from held_plans import call, held, kinds, step
@@ -172,6 +173,21 @@ def test_a_brief_tells_all_steps_and_what_is_asked_for_now():
     assert "at most 2 calls" in enforcer.brief("step")
     call(enforcer, "pay")
     assert enforcer.brief("step") == "Every step is closed."
+
+
+def test_a_refusal_is_counted_once_and_the_counts_add_up():
+    enforcer = held(step("a", "scan", min_tool_calls=2), step("b", "pay"))
+    for tool in ("pay", "pay", "wipe", "scan"):
+        call(enforcer, tool)
+    enforcer.complete("a", by="ana")
+    report = enforcer.report()
+    text = str(report)
+    assert "call of pay          refused 2 times: unexpected tool" in text
+    assert "call of wipe         refused 1 time: unexpected tool" in text
+    assert "insufficient effort  1 time" in text
+    times = [int(n) for n in re.findall(r"(\d+) times?", text)]
+    assert sum(times) == len(report.deviations) == 4
+    assert "deviations 4" in text
 
 
 def test_a_brief_marks_the_steps_of_a_person():
