@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from runbook_nb._text import counted, did_you_mean, listed, visible
+from runbook_nb._text import clip, counted, did_you_mean, listed, visible
 from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.closing import stuck_reason
 from runbook_nb.playbooks.judging import (
@@ -17,6 +17,7 @@ from runbook_nb.playbooks.judging import (
     way_past,
 )
 from runbook_nb.playbooks.keeper import Keeper
+from runbook_nb.playbooks.limits import MAX_ID
 from runbook_nb.playbooks.model import status_words
 from runbook_nb.playbooks.terms import StepTerms
 from runbook_nb.playbooks.unmet import asked_evidence
@@ -70,17 +71,21 @@ def brief_of(keeper: Keeper, mode: str = "plan") -> str:
     return "\n".join(lines)
 
 
+def _id(one: StepTerms) -> str:
+    return clip(visible(one.id), MAX_ID)
+
+
 def _line(keeper: Keeper, one: StepTerms, now: bool) -> str:
     status = status_words(keeper.state.plan.step_executions.get(one.id))
     status = DECLINED if declined_words(one, keeper.state) is not None else status
     optional = "" if one.step.required else ", optional"
     form = f", {one.step.kind}" if one.step.kind else ""
     marks = f" ({status}{optional}{form}{', now' if now else ''})"
-    return f"{one.index + 1}. {visible(one.id)}: {visible(one.step.description)}{marks}"
+    return f"{one.index + 1}. {_id(one)}: {visible(one.step.description)}{marks}"
 
 
 def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator[str]:
-    yield f"Now: {visible(one.id)}. {visible(one.step.description)}"
+    yield f"Now: {_id(one)}. {visible(one.step.description)}"
     missing = missing_tools(one, keeper.state)
     declined = declined_words(one, keeper.state)
     if declined is not None:
@@ -129,4 +134,4 @@ def _past(keeper: Keeper, one: StepTerms, *, by_hand: bool) -> Iterator[str]:
     yield way
     if by_hand:
         verb = "approve" if due.step.kind == "approval" else "complete"
-        yield f"That passes it over: %step {visible(due.id)} --done, or enforcer.{verb}(…)."
+        yield f"That passes it over: %step {_id(due)} --done, or enforcer.{verb}(…)."

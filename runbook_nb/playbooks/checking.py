@@ -20,7 +20,7 @@ from runbook_nb.playbooks import grouped
 from runbook_nb.playbooks.evidence import is_blank
 from runbook_nb.playbooks.foreign import GRAPH_KEYS
 from runbook_nb.playbooks.keys import HEAD_KEYS, OWN_STEP_KEYS, PROBE_KEYS, STEP_KEYS, is_extension
-from runbook_nb.playbooks.limits import limit_faults
+from runbook_nb.playbooks.limits import id_fault, limit_faults
 from runbook_nb.playbooks.problems import Findings, place_of, told
 
 if TYPE_CHECKING:
@@ -292,6 +292,8 @@ def _check_findings(checks: list[dict[str, Any]], place: str, found: Findings) -
 def _check_id(value: Any, where: str, like: str, found: Findings) -> None:
     if isinstance(value, str) and not value.strip():
         found.add("empty_id", where, "names nothing", f"give it a name, like {like}")
+    elif isinstance(value, str) and (fault := id_fault(value)) is not None:
+        found.add("id_too_long", where, *fault)
 
 
 def field_findings(error: ValidationError, found: Findings, places: Sequence[str] = ()) -> None:

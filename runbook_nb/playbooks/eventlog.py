@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -35,6 +35,7 @@ from runbook_nb.playbooks.events import (
     Stuck,
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
+from runbook_nb.record.redact import Redactor, as_redact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,28 +178,38 @@ def event_log(sources: Any, *, activity: Activity = "step") -> EventLog:
     rows: list[Mapping[str, Any]] = []
     names: Counter[str] = Counter()
     runs = list(_runs(sources))
-    for n, events in enumerate(runs, 1):
+    for n, (events, text) in enumerate(runs, 1):
         begun = events[0]
         if not isinstance(begun, Begun):
             raise _no_events(events, "its first event does not say what was begun")
         name = begun.key or f"{begun.playbook.id}-{n}"
         names[name] += 1
         case = name if names[name] == 1 else f"{name} ({names[name]})"
-        rows += _of_run(begun, events[1:], case, activity)
+        rows += [_served(row, text) for row in _of_run(begun, events[1:], case, activity)]
     return EventLog(activity=activity, cases=len(runs), records=tuple(rows))
 
 
-def _runs(sources: Any) -> Iterator[Sequence[Event]]:
-    """Yield the events of each run, whatever they were given as."""
+def _served(row: Mapping[str, Any], text: Callable[[str], str]) -> Mapping[str, Any]:
+    """Give a row with its names as the policy of its run lets them be seen."""
+    return FrozenDict(
+        {name: text(said) if isinstance(said, str) else said for name, said in row.items()}
+    )
+
+
+def _runs(sources: Any) -> Iterator[tuple[Sequence[Event], Callable[[str], str]]]:
+    """Yield the events of each run, whatever they were given as, and what hides its secrets."""
     found = getattr(sources, "events", None)
     if found is not None:
-        yield tuple(found() if callable(found) else found)
+        redactor = getattr(sources, "redactor", None)
+        if redactor is None:
+            redactor = Redactor(as_redact(getattr(sources, "redact", None)))
+        yield tuple(found() if callable(found) else found), redactor.text
         return
     if isinstance(sources, str | bytes | Mapping) or not isinstance(sources, Iterable):
         raise _no_events(sources, "it has no events")
     held = [*sources]
     if held and isinstance(held[0], Event):
-        yield held
+        yield held, Redactor(None).text
         return
     for source in held:
         yield from _runs(source)

@@ -25,7 +25,7 @@ from runbook_nb.playbooks.model import (
     RequiredProbe,
 )
 from runbook_nb.playbooks.policy import EnforcementPolicy
-from runbook_nb.playbooks.report import PlaybookReport, report_of, score_of
+from runbook_nb.playbooks.report import PlaybookReport, report_of, score_of, served_report
 from runbook_nb.playbooks.shown import follow
 from runbook_nb.playbooks.skills import effective_probes
 from runbook_nb.playbooks.state import Call, PlanState
@@ -130,7 +130,15 @@ class HeldPlan:
     def violations(self) -> list[EnforcementViolation]:
         """What went against the playbook, in order; a copy."""
         with self._lock:
-            return self._keeper.state.violations
+            found, kept = self._keeper.state.violations, self._keeper.kept
+            if not kept.hides:
+                return found
+            return [
+                one.model_copy(update={"tool_name": kept.text(one.tool_name)})
+                if one.tool_name
+                else one
+                for one in found
+            ]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -309,7 +317,7 @@ class HeldPlan:
     def report(self) -> PlaybookReport:
         """Say what the run has come to by now; nothing is recorded."""
         with self._lock:
-            return report_of(self._keeper)
+            return served_report(report_of(self._keeper), self._keeper.kept.text)
 
     def dump(self) -> dict[str, Any]:
         """Give everything that is known of the plan as JSON carries it; `load` reads it back."""

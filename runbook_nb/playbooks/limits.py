@@ -1,12 +1,30 @@
 """Limits of a step that no run could keep: one law for whoever reads, judges or looks through one.
 
+How long an id may be is said here too.
+
 Who asks decides how grave that is, and under which code it is told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+#: Longest id of a playbook or a step that is read, and longest name of a step that is drawn.
+MAX_ID: Final = 400
+
+
+def id_fault(value: str) -> tuple[str, str] | None:
+    """Say what is wrong with how long an id is, and what to write instead; None where it is fine.
+
+    Examples
+    --------
+    >>> id_fault("detect") is None, id_fault("x" * 1000)[0]
+    (True, 'has 1,000 characters, and may have 400')
+    """
+    if len(value) <= MAX_ID:
+        return None
+    return f"has {len(value):,} characters, and may have {MAX_ID}", "say more in the description"
 
 
 class LimitFault(NamedTuple):

@@ -11,6 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from runbook_nb._frozen import FrozenDict, freeze
+from runbook_nb._text import clip
+from runbook_nb.playbooks.limits import MAX_ID
 from runbook_nb.playbooks.model import Playbook, PlaybookStep
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.playbooks.skills import effective_probes, effort_of, unresolved_skills
@@ -46,7 +48,7 @@ def structure_of(
         StructureNode(
             key=key,
             id=step.id,
-            name=step.id or f"step {place}",
+            name=clip(step.id, MAX_ID) or f"step {place}",
             kind="step",
             description=step.description or None,
             detail=FrozenDict(_detail(step, place, skills, inherit=inherit)),

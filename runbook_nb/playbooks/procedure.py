@@ -214,13 +214,18 @@ class PlaybookProcedure:
         except BaseException as error:
             ended = getattr(error, "run", None)
             if ended is not None:
-                failed = run_of(enforcer.events, redact=as_redact(redact), args=args)
+                failed = run_of(
+                    enforcer.events,
+                    redact=as_redact(redact) or as_redact(enforcer.redact),
+                    args=args,
+                )
                 failed.end_as(ended.status, freeze(describe_error(error)))
                 error.run = failed  # type: ignore[attr-defined]
             raise
         if self._drive is not None or enforcer.state.verdict is None:
             enforcer.finish()
-        policy = as_redact(redact)
+        # A plan that has a policy of its own keeps it in the answer, where the runbook names none.
+        policy = as_redact(redact) or as_redact(enforcer.redact)
         account = joined_account(run_of(enforcer.events, args=args).account, given[0])
         return run_of(enforcer.events, redact=policy, args=args, also=account)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from runbook_nb._display import Renderable
@@ -129,6 +129,27 @@ def report_of(keeper: Keeper) -> PlaybookReport:
         policy=state.policy.label,
         playbook=terms.playbook.name,
         key=state.key,
+    )
+
+
+def served_report(report: PlaybookReport, text: Callable[[str], str]) -> PlaybookReport:
+    """Give a report under names as a policy lets them be seen.
+
+    Parameters
+    ----------
+    report : PlaybookReport
+    text : callable
+        Takes the secrets out of a text.
+    """
+    return replace(
+        report,
+        unresolved=tuple(map(text, report.unresolved)),
+        unmatched={text(k): tuple(map(text, names)) for k, names in report.unmatched.items()},
+        refused=tuple(replace(call, tool=text(call.tool)) for call in report.refused),
+        stuck=None if report.stuck is None else text(report.stuck),
+        steps=tuple((text(step), status) for step, status in report.steps),
+        declined={text(step): said for step, said in report.declined.items()},
+        playbook=None if report.playbook is None else text(report.playbook),
     )
 
 

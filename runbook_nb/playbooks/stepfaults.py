@@ -17,7 +17,7 @@ from runbook_nb.playbooks.ground import (
     why_impossible,
 )
 from runbook_nb.playbooks.judging import quoted
-from runbook_nb.playbooks.limits import limit_faults
+from runbook_nb.playbooks.limits import id_fault, limit_faults
 from runbook_nb.playbooks.lint import Severity
 from runbook_nb.playbooks.skills import skills_of, unresolved_skills
 from runbook_nb.playbooks.vocabulary import problems_in, read_step
@@ -27,6 +27,9 @@ def _ids(ground: Ground, at: Place) -> Findings:
     if not at.step.id.strip():
         message = "is blank, so that nothing can refer to the step"
         yield at.found("blank_id", "warning", "id", message, "give it a word of its own")
+    long = id_fault(at.step.id)
+    if long is not None:
+        yield at.found("id_too_long", "error", "id", *long)
     first = ground.playbook.get_step_index(at.step.id)
     if first is not None and first < at.n:
         yield at.found(

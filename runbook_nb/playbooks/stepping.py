@@ -10,7 +10,12 @@ from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks.held import HeldPlan
 from runbook_nb.playbooks.judging import declined_words, open_past, quoted
 from runbook_nb.playbooks.model import PlaybookStep
-from runbook_nb.playbooks.report import PlaybookReport, report_of, unresolved_steps
+from runbook_nb.playbooks.report import (
+    PlaybookReport,
+    report_of,
+    served_report,
+    unresolved_steps,
+)
 from runbook_nb.playbooks.terms import StepTerms
 
 if TYPE_CHECKING:
@@ -214,7 +219,7 @@ class HeldSteps(HeldPlan):
                 keeper.note_unresolved(one)
             report = report_of(keeper)
             keeper.finish(report.verdict, report.unresolved, report.unmatched)
-            return report
+            return served_report(report, keeper.kept.text)
 
     def step(
         self,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -234,3 +235,26 @@ def test_times_are_those_of_the_events_and_no_clock():
     assert {event.at for event in plan.events} == {AT}
     assert plan.events[0].at + timedelta(0) == AT
     assert str(run_of(plan.events)) == str(run_of(stuck().events))
+
+
+def test_a_tool_whose_name_holds_a_secret_is_hidden_in_every_view():
+    secret = "hunter2!"
+    asked = book(step("a", tools=["scan", f"read-{secret}"]))
+    plan = PlaybookEnforcer.from_playbook(asked, redact={"values": [secret]})
+    plan.settle(plan.admit(f"read-{secret}"))
+    plan.admit(f"wipe-{secret}")
+    log = rb.event_log([plan], activity="tool")
+    assert log.records[0]["tool"] == "read-[REDACTED]"
+    made = rb.runbook_as_tool(name="r", description="R.", procedure=lambda tools: plan.procedure())
+    plan.finish()
+    answer = made.execute_sync({})
+    views = (
+        *(plan, plan.run, plan.plan, plan.report(), log, answer),
+        *(rb.event_log([plan.run], activity="tool"), *plan.violations),
+    )
+    for view in views:
+        drawn = view._repr_mimebundle_()
+        drawn = drawn[0] if isinstance(drawn, tuple) else drawn
+        assert secret not in f"{view}{drawn}", type(view).__name__
+    assert secret not in json.dumps(answer.to_dict()) + answer.to_json(dossier=True)
+    assert plan.report().refused[0].tool == "wipe-[REDACTED]"
