@@ -90,7 +90,12 @@ def visible_json(text: str) -> str:
     """
     if text.isascii():
         return text.replace("\x7f", "\\u007f")
-    return _ODD.sub(lambda one: one[0] if one[0] in "\n\r\t" else f"\\u{ord(one[0]):04x}", text)
+    return re.sub(_ODD, _escape_json, text)
+
+
+def _escape_json(found: re.Match[str]) -> str:
+    char = found[0]
+    return char if char in "\n\r\t" else f"\\u{ord(char):04x}"
 
 
 def _escape(found: re.Match[str]) -> str:
