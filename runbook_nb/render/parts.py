@@ -59,7 +59,7 @@ _ID_SIGNS: Final = re.compile(r"[-/:.]")
 _ARROWS: Final = {"->": "→", "<-": "←"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Piece:
     """One run, ready to be drawn.
 
@@ -179,7 +179,7 @@ def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
 # --- tables ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Box:
     """A cell: its pieces, whether it is a heading or set right, and whether it may be broken."""
 
@@ -191,7 +191,7 @@ class Box:
     open: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Line:
     """One row of a table: a group's heading, or cells with what stands under them."""
 
@@ -205,7 +205,7 @@ class Line:
     last: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Rows:
     """A table's rows that stand together, in bodies that a host may stripe."""
 
@@ -436,7 +436,7 @@ def _fact(fact: Fact, *, ledger: bool) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Step:
     """One step of an outline with those inside it."""
 
