@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from runbook_nb._text import counted, listed
 from runbook_nb.playbooks.told import Seen, Told
-from runbook_nb.record.steps import DECLINED, StepFacts, refusal_reason, verdict_of
+from runbook_nb.record.steps import DECLINED, STEP_VERDICTS, StepFacts, refusal_reason, verdict_of
 
 #: Under which names an answer is read from the state of a run.
 ANSWER_KEYS: Final = ("verdicts", "report", "coverage")
@@ -248,8 +248,9 @@ def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
         What `account_of` gave.
     given : object
         A mapping with ``report`` and ``coverage`` adds to those, and may have rows of its own
-        under ``verdicts``; what was counted stays as it is. Anything else that is not None stands
-        in the report as ``answer``.
+        under ``verdicts``; what was counted stays as it is, and a row about a step that says
+        otherwise than the record is told among what was not checked. Anything else that is not
+        None stands in the report as ``answer``.
 
     Examples
     --------
@@ -261,17 +262,41 @@ def joined_account(account: Mapping[str, Any], given: Any) -> dict[str, Any]:
         return made
     if not isinstance(given, Mapping) or not set(given) <= set(ANSWER_KEYS):
         return {**made, "report": {**made.get("report", {}), "answer": given}}
+    covered = dict(made.get("coverage", {}))
     if "verdicts" in given:
+        covered["not_checked"] = [
+            *(_item(*item) for item in _contradicted(given["verdicts"], made.get("verdicts", ()))),
+            *covered.get("not_checked", ()),
+        ]
         made["verdicts"] = given["verdicts"]
+        made["coverage"] = covered
     if isinstance(given.get("report"), Mapping):
         # What was counted stands: whoever drove a run does not say how it was judged.
         counts = made.get("report", {})
         more_said = {name: said for name, said in given["report"].items() if name not in counts}
         made["report"] = {**counts, **more_said}
-    covered, more = dict(made.get("coverage", {})), given.get("coverage")
+    more = given.get("coverage")
     if isinstance(more, Mapping):
         for name in ("checked", "not_checked", "cannot_cover"):
             if isinstance(more.get(name), list | tuple):
                 covered[name] = [*more[name], *covered.get(name, ())]
         made["coverage"] = covered
     return made
+
+
+def _contradicted(rows: Any, counted_rows: Any) -> Iterator[tuple[str, str | None]]:
+    """Yield each row of a driver that says of a step what the record does not."""
+    known = {row["step"]: row["verdict"] for row in counted_rows}
+    for row in rows if isinstance(rows, list | tuple) else ():
+        if not isinstance(row, Mapping):
+            continue
+        name, word = row.get("step"), row.get("verdict")
+        if not isinstance(name, str) or not isinstance(word, str):
+            continue
+        recorded = known.get(name)
+        # A word of the driver's own is no claim about the record.
+        if recorded not in (None, word) and word in STEP_VERDICTS:
+            yield (
+                f"the rows do not match the record: step '{name}' is told as '{word}'",
+                f"the record has it as '{recorded}'; the rows are the driver's own",
+            )

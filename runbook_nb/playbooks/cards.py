@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from runbook_nb._text import counted, show
+from runbook_nb._text import clip, counted, show
 from runbook_nb._view import (
     Badge,
     Card,
@@ -35,6 +35,9 @@ from runbook_nb.record.steps import (
 if TYPE_CHECKING:
     from runbook_nb.playbooks.model import Playbook, PlaybookPlan
     from runbook_nb.playbooks.run import PlaybookRun
+
+#: Characters of what a person is asked for, above a plan.
+MAX_ABOUT: Final = 120
 
 #: Steps that are named before they are only counted.
 MAX_NAMED: Final = 6
@@ -133,14 +136,30 @@ def state_words(told: Told) -> str:
     status = here.facts.status
     if status in ("stuck", "failed", DECLINED):
         return f"{status.capitalize()} {at}"
-    if form := _WAITS.get(str(here.node.detail.get("form"))):
+    if form := _waits(told):
         return f"{form} {at}"
     if not any(one.reached for one in told.steps):
         return "Not started"
     return f"At step {here.place} of {many}"
 
 
+def _waits(told: Told) -> str:
+    """Say for what a plan waits, where that is a person; an approval that was given is had."""
+    here = told.current
+    if here is None or told.verdict is not None or here.facts.approvals:
+        return ""
+    if here.facts.status in ("stuck", "failed", DECLINED):
+        return ""
+    return _WAITS.get(str(here.node.detail.get("form")), "")
+
+
 def _eyebrow(told: Told) -> Iterator[Cell]:
+    here = told.current
+    if here is not None and _waits(told):
+        # It leads, for in text these facts stand on the second line where the first has no room.
+        word = "to be approved:" if here.node.detail.get("form") == "approval" else "to be done:"
+        about = clip(" ".join((here.node.description or here.node.name).split()), MAX_ABOUT)
+        yield word, Data(value=about)
     name = Data(value=told.name, tone="code")
     yield (name, show(told.version)) if told.version else (name,)
     if told.policy is None:

@@ -8,7 +8,6 @@ runs are a text with a letter for each branch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from runbook_nb._text import MISSING
 from runbook_nb.errors import LoadError
 from runbook_nb.record.tallies import Identities, mapped, picker, run_count
 from runbook_nb.rules.columns import Columns
+from runbook_nb.rules.held import PlainColumn
 
 if TYPE_CHECKING:
     from runbook_nb.record.tracks import Gathered
@@ -97,8 +97,10 @@ class ItemColumns:
         if isinstance(items, FrozenRows):
             return items.column(key)
         if isinstance(items, Columns):
-            held = list(items.column(key)) if key in items.names else []
-            return held if held and not any(map(partial(is_, MISSING), held)) else None
+            column = items.held(key) if key in items.names else PlainColumn([])
+            if not isinstance(column, PlainColumn):
+                column = PlainColumn(list(column))
+            return None if type(MISSING) in column.classes else column.whole() or None
         if not self._are_rows:
             return None
         try:

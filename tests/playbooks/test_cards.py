@@ -66,6 +66,29 @@ def test_the_rich_view_says_state_why_what_is_left_and_under_which_rules():
     assert drawn.count("<tbody>") == 6  # one per step, so that a host stripes none apart
 
 
+def test_a_plan_that_waits_says_first_for_what():
+    name = "sign-off-by-someone"
+    plan = Plan(book(step(name, "Pay it back.", kind="approval"), step("b", tools=["t"])))
+    first, second, *_ = str(run_of(plan.events)).splitlines()
+    assert f"waiting for an approval at step 1 of 2, {name}" in first
+    assert second == (
+        "to be approved: Pay it back. · ir 1.0.0 · policy safe, refuses calls outside the plan"
+    )
+    told = read(html(run_of(plan.events).view()))
+    assert "to be approved: Pay it back. · ir 1.0.0 · policy safe" in told
+    manual = Plan(book(step("a", kind="manual")))
+    assert "to be done: Do a. · ir 1.0.0" in read(html(run_of(manual.events).view()))
+
+
+def test_an_approval_that_was_given_is_waited_for_no_more():
+    plan = Plan(book(step("a", tools=["pay"], kind="approval")))
+    assert "waiting for an approval" in str(run_of(plan.events))
+    plan.add(Approved, step_id="a", who="bo")
+    told = str(run_of(plan.events))
+    assert "waiting" not in told
+    assert "to be approved" not in read(html(run_of(plan.events).view()))
+
+
 @pytest.mark.parametrize("name", ["plan_stuck", "plan_declined"])
 def test_the_rich_view_is_the_golden_one_byte_for_byte(name):
     """``RUNBOOK_NB_WRITE_GOLDEN=1`` writes it anew; sheet and picture have tests of their own."""

@@ -139,6 +139,27 @@ def test_a_call_refused_early_and_done_later_is_told_as_both():
     assert answer.verify().ok
 
 
+def test_rows_of_a_driver_that_contradict_the_record_are_told_in_the_answer_itself():
+    def drive(turn):
+        call(turn.enforcer, "t")
+        return {
+            "verdicts": [
+                {"step": "a", "verdict": "completed"},
+                {"step": "b", "verdict": "completed"},
+                {"step": "c", "verdict": "fine as far as it goes"},
+                {"step": "elsewhere", "verdict": "completed"},
+                {"verdict": "completed"},
+            ]
+        }
+
+    steps = [step(name, tools=[tool]) for name, tool in (("a", "t"), ("b", "u"), ("c", "v"))]
+    answer = tool_of(drive, book(*steps)).execute_sync({})
+    told = {item.what: item.why for item in answer.ledger.not_checked}
+    said = [what for what in told if what.startswith("the rows do not match the record: step")]
+    assert said == ["the rows do not match the record: step 'b' is told as 'completed'"]
+    assert told[said[0]] == "the record has it as 'not reached'; the rows are the driver's own"
+
+
 def test_a_stuck_step_says_why():
     def drive(turn):
         for _ in range(3):

@@ -23,6 +23,7 @@ from runbook_nb.record import tracks
 from runbook_nb.record.arrow import read_arrow, write_arrow
 from runbook_nb.record.brief import ItemColumns, letters, read_letters
 from runbook_nb.record.walk_file import WALK_FORMAT
+from runbook_nb.rules.columns import as_columns
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "chart"))
@@ -480,6 +481,10 @@ def test_a_column_is_that_of_items_only_where_the_very_values_stand():
     assert not columns.holds(None, [0], [1])
     assert not columns.holds("zz", [0], [1])
     assert not columns.holds("a", [], [])
+    held = as_columns([{"a": 1, "b": 2}, {"a": 3}])
+    assert ItemColumns(held).column("a") == [1, 3]
+    assert ItemColumns(held).column("b") is None
+    assert ItemColumns(held).column("c") is None
     assert ItemColumns(["a"]).column("a") is None
     assert ItemColumns([{"a": 1}, {}]).column("a") is None
 
