@@ -320,9 +320,6 @@ if TYPE_CHECKING:
         WalkOptions as WalkOptions,
     )
     from runbook_nb.runbook import (
-        flowchart_as_tool as flowchart_as_tool,
-    )
-    from runbook_nb.runbook import (
         render_verdict_table as render_verdict_table,
     )
     from runbook_nb.runbook import (
@@ -333,6 +330,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.runbook import (
         verdict_rows_of as verdict_rows_of,
+    )
+    from runbook_nb.runbook.flowchart import (
+        flowchart_as_tool as flowchart_as_tool,
     )
     from runbook_nb.settings import (
         settings as settings,
@@ -375,9 +375,6 @@ if TYPE_CHECKING:
         absence_signal_of as absence_signal_of,
     )
     from runbook_nb.tools import (
-        artifact_tool as artifact_tool,
-    )
-    from runbook_nb.tools import (
         assert_composed_of as assert_composed_of,
     )
     from runbook_nb.tools import (
@@ -394,6 +391,9 @@ if TYPE_CHECKING:
     )
     from runbook_nb.tools import (
         tool as tool,
+    )
+    from runbook_nb.tools.redeem import (
+        artifact_tool as artifact_tool,
     )
     from runbook_nb.widgets.form import (
         RunForm as RunForm,
@@ -474,7 +474,7 @@ _HOMES: dict[str, str] = {
     "absence_signal_of": "tools",
     "assert_composed_of": "tools",
     "assert_gates": "tools",
-    "artifact_tool": "tools",
+    "artifact_tool": "tools.redeem",
     "ArtifactStore": "artifacts",
     "Record": "artifacts",
     "Ticket": "artifacts",
@@ -489,7 +489,7 @@ _HOMES: dict[str, str] = {
     "chart_walk_put_input": "artifacts",
     "recording_put_input": "artifacts",
     "runbook_as_tool": "runbook",
-    "flowchart_as_tool": "runbook",
+    "flowchart_as_tool": "runbook.flowchart",
     "triage": "runbook",
     "RunbookRules": "runbook",
     "Verdicts": "runbook",

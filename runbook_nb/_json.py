@@ -248,7 +248,7 @@ def _plain_scalar(value: Any) -> Any:
     return int(value) if isinstance(value, int) else float(value)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class WireReport:
     """What `to_wire` had to replace: type names with how often each was met."""
 

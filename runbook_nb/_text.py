@@ -23,7 +23,7 @@ _OTHER_START: Final = 0.7
 MISSING_CELL: Final = "—"
 
 #: Bidirectional overrides, halves of characters, and what ends a line or a paragraph.
-_ODD: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_ODD: Final = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 #: The control characters that have a name.
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -72,9 +72,9 @@ def visible(text: str) -> str:
     >>> visible("web\x1b[31m\u202e01")
     'web\\x1b[31m\\u202e01'
     """
-    if text.isprintable() and text.isascii():
+    if text.isprintable():  # none of those is
         return text
-    return _ODD.sub(_escape, text)
+    return re.sub(_ODD, _escape, text)
 
 
 def visible_json(text: str) -> str:
@@ -90,7 +90,12 @@ def visible_json(text: str) -> str:
     """
     if text.isascii():
         return text.replace("\x7f", "\\u007f")
-    return _ODD.sub(lambda one: one[0] if one[0] in "\n\r\t" else f"\\u{ord(one[0]):04x}", text)
+    return re.sub(_ODD, _escape_json, text)
+
+
+def _escape_json(found: re.Match[str]) -> str:
+    char = found[0]
+    return char if char in "\n\r\t" else f"\\u{ord(char):04x}"
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -1,8 +1,12 @@
-"""Frozen dataclasses that cost less to declare: what they compare by and look like is shared.
+"""Dataclasses that cost less to declare: what they compare by and look like is shared.
 
 Base layer. The standard decorator writes and compiles a function for each method of each class. A
 first answer loads about a hundred classes, so that those for comparing, hashing and showing are not
 compiled here but made of the fields. All the rest is that of `dataclasses` itself.
+
+`frozen` is for what users hold: it refuses to be changed. `inner` is for what the package keeps to
+itself, between its own functions: that nothing changes it is seen to by the type checker, which
+knows both as frozen. Half of what a frozen class costs to declare are two functions that refuse.
 """
 
 from __future__ import annotations
@@ -43,20 +47,53 @@ def frozen(
     >>> Reading(host="a"), Reading(host="a") == Reading(host="a", days=0)
     (Reading(host='a', days=0), True)
     """
+    how = dataclass(frozen=True, slots=True, eq=False, repr=False, init=init, kw_only=kw_only)
 
     def made(given: type) -> type:
-        own = vars(given)
-        how = dataclass(frozen=True, slots=True, eq=False, repr=False, init=init, kw_only=kw_only)
-        done: type = how(given)
-        if repr and "__repr__" not in own:
-            _show(done)
-        # A class that writes `__eq__` alone is given None for `__hash__` by the interpreter.
-        asked = own.get("__hash__", own) is None and "__eq__" not in own
-        hashed = own.get("__hash__") is None and not asked
-        _compare(done, equal="__eq__" not in own, hashed=hashed)
-        return done
+        return _shared(given, how(given), repr)
 
     return made if cls is None else made(cls)
+
+
+@overload
+def inner(cls: type[Value], /) -> type[Value]: ...
+
+
+@overload
+def inner(*, kw_only: bool = ...) -> Callable[[type[Value]], type[Value]]: ...
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def inner(cls: type | None = None, /, *, kw_only: bool = True) -> Any:
+    """Make a dataclass with slots for the package's own use, frozen to the type checker alone.
+
+    Examples
+    --------
+    >>> @inner(kw_only=False)
+    ... class Place:
+    ...     row: int
+    ...     column: int = 0
+    >>> {Place(3): "here"}[Place(3, 0)]
+    'here'
+    """
+    how = dataclass(slots=True, eq=False, repr=False, kw_only=kw_only)
+
+    def made(given: type) -> type:
+        return _shared(given, how(given), True)
+
+    return made if cls is None else made(cls)
+
+
+def _shared(given: type, done: type, repr: bool) -> type:
+    """Give a class what it is compared by and looks like, except what it writes itself."""
+    own = vars(given)
+    if repr and "__repr__" not in own:
+        _show(done)
+    # A class that writes `__eq__` alone is given None for `__hash__` by the interpreter.
+    asked = own.get("__hash__", own) is None and "__eq__" not in own
+    hashed = own.get("__hash__") is None and not asked
+    _compare(done, equal="__eq__" not in own, hashed=hashed)
+    return done
 
 
 def _show(cls: Any) -> None:

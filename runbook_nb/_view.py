@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 
 #: What a badge stands for. ``a`` … ``d`` are verdicts in their declared order; then come outcomes
 #: that are not verdicts, results of asking (``yes`` … ``unreadable``), states of a step, and at
@@ -28,7 +28,7 @@ Role = Verdict | Outcome | Asked | Step | Literal["quiet", "plain"]
 VERDICT_ROLES: tuple[Role, ...] = ("a", "b", "c", "d")
 
 
-@frozen
+@inner
 class Data:
     """A value that came from outside.
 
@@ -51,7 +51,7 @@ class Data:
     sign: Role | None = field(default=None, repr=False)
 
 
-@frozen
+@inner
 class Badge:
     """A word with a role, optionally counted: ``3 declined``."""
 
@@ -60,7 +60,7 @@ class Badge:
     count: int | None = None
 
 
-@frozen
+@inner
 class Break:
     """Begins a new line in a cell of a rich view; elsewhere a dot stands for it."""
 
@@ -72,7 +72,7 @@ Run = str | int | Data | Badge | Break | None
 Cell = Run | tuple[Run, ...]
 
 
-@frozen
+@inner
 class Column:
     """A column of a `Table`.
 
@@ -101,7 +101,7 @@ class Column:
     names: bool = False
 
 
-@frozen
+@inner
 class Group:
     """Heads the rows of a `Table` from ``start`` to where the next group starts.
 
@@ -123,7 +123,7 @@ class Group:
     note: Cell = ""
 
 
-@frozen
+@inner
 class Detail:
     """A line of its own under one row of a `Table` (``evidence incomplete: whois``)."""
 
@@ -131,7 +131,7 @@ class Detail:
     text: Cell
 
 
-@frozen
+@inner
 class Table:
     """Rows under columns.
 
@@ -177,7 +177,7 @@ class Table:
     plain: Table | None = None
 
 
-@frozen
+@inner
 class Fact:
     """A term with what is said of it; None for ``detail`` says nothing of it."""
 
@@ -186,7 +186,7 @@ class Fact:
     badges: tuple[Badge, ...] = ()
 
 
-@frozen
+@inner
 class Facts:
     """A list of facts under a word, with its true count.
 
@@ -211,7 +211,7 @@ class Facts:
     empty: str = "none declared"
 
 
-@frozen
+@inner
 class Prose:
     """One sentence or short paragraph; ``tone`` says how loud it is."""
 
@@ -225,7 +225,7 @@ State = Literal[
 ]
 
 
-@frozen
+@inner
 class FlowLine:
     """One step of an outline: how deep it lies, then its cells.
 
@@ -250,7 +250,7 @@ class FlowLine:
     beside: bool = False
 
 
-@frozen
+@inner
 class GraphLine:
     """One line beside an edge: how many took it, why, or the author's sentence for that."""
 
@@ -258,7 +258,7 @@ class GraphLine:
     text: Cell
 
 
-@frozen
+@inner
 class GraphNode:
     """One node of a `Graph`.
 
@@ -304,7 +304,7 @@ class GraphNode:
     phase: str = ""
 
 
-@frozen
+@inner
 class GraphEdge:
     """One edge of a `Graph`, by the keys of its nodes.
 
@@ -336,7 +336,7 @@ class GraphEdge:
     times: int = 0
 
 
-@frozen
+@inner
 class GraphGroup:
     """The nodes drawn inside one frame; ``parent`` is the key of the group around it, if any."""
 
@@ -345,7 +345,7 @@ class GraphGroup:
     parent: str = ""
 
 
-@frozen
+@inner
 class Graph:
     """A flowchart as data: what there is, how it hangs together, what became of it.
 
@@ -363,7 +363,7 @@ class Graph:
     direction: Literal["TB", "LR"] = "TB"
 
 
-@frozen
+@inner
 class Flow:
     """What ran, as an outline.
 
@@ -385,7 +385,7 @@ class Flow:
     graph: Graph | None = None
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class Series:
     """How often one word was said, from one occasion to the next; None where nobody counted."""
 
@@ -394,7 +394,7 @@ class Series:
     values: tuple[int | None, ...]
 
 
-@frozen
+@inner
 class Plot:
     """Counts over time, a line for each word.
 
@@ -422,7 +422,7 @@ class Plot:
 Part = Table | Facts | Prose | Flow | Plot
 
 
-@frozen
+@inner
 class Section:
     """A labelled group of parts.
 
@@ -444,7 +444,7 @@ class Section:
     in_text: bool = True
 
 
-@frozen
+@inner
 class Card:
     """A whole view: one headline that stands alone, then sections, then closing facts.
 

@@ -86,7 +86,7 @@ GIVEN_BACK = {
     "runbook": [
         "runbook_nb.runbook.envelope.VerdictTable",
         "runbook_nb.runbook.explanation.Explanation",
-        "runbook_nb.runbook.envelope.FiledWalk",
+        "runbook_nb.runbook.filed.FiledWalk",
         "runbook_nb.runbook.dossier.Dossier",
         "runbook_nb.runbook.dossier.SubjectFacts",
         "runbook_nb.runbook.rejudging.Rejudged",

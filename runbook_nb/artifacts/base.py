@@ -55,7 +55,7 @@ DEFAULT_PAGE: Final = 50
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_CURSOR: Final = re.compile(r"(-?[0-9]{1,18}):(art_[A-Za-z0-9]+)")
+_CURSOR: Final = r"(-?[0-9]{1,18}):(art_[A-Za-z0-9]+)"
 #: How often a reference already in use is drawn again before the source of ids is blamed.
 _DRAWS: Final = 16
 
@@ -511,7 +511,7 @@ def _place(ticket: Ticket) -> tuple[int, str]:
 
 
 def _read_cursor(cursor: Any) -> tuple[int, str] | None:
-    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    found = re.fullmatch(_CURSOR, cursor) if isinstance(cursor, str) else None
     return None if found is None else (-int(found[1]), found[2])
 
 

@@ -19,7 +19,6 @@ from runbook_nb.artifacts.base import (
     now_ms,
 )
 from runbook_nb.artifacts.model import ArtifactScope
-from runbook_nb.artifacts.totals import totals_card, totals_of
 from runbook_nb.settings import settings
 
 T = TypeVar("T")
@@ -110,6 +109,8 @@ class InMemoryArtifacts(ShelfStore):
         with self._lock:
             shelves = [shelf for key, shelf in self._shelves.items() if scope in (None, key)]
             tickets = [row.ticket for shelf in shelves for row in shelf.rows()]
+        from runbook_nb.artifacts.totals import totals_card, totals_of
+
         live = totals_of(ticket for ticket in tickets if not ticket.expired(now))
         return totals_card("in memory", live, self.dropped if scope is None else 0)
 

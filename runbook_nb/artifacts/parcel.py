@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from runbook_nb._frozen import FrozenDict
 from runbook_nb._json import encode, encode_deep
 from runbook_nb._text import MISSING, did_you_mean, summarize, visible
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb.errors import ArtifactError
 
 #: Random characters of a reference.
@@ -44,7 +44,7 @@ def invalid(message: str, where: str, fix: str | None = None) -> ArtifactError:
     return ArtifactError(message, code="invalid_artifact", where=where, fix=fix)
 
 
-@frozen
+@inner
 class Parcel:
     """What is handed in, read and encoded: everything of a row that the store does not decide."""
 

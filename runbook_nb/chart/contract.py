@@ -31,8 +31,8 @@ MAX_TOOL_NAME: Final = 128
 _PARSERS: Final = ("model_validate", "validate_python", "parse")
 _WRITERS: Final = ("model_json_schema", "json_schema")
 
-_STEP: Final = re.compile(r"[^.\[\]]+")
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_STEP: Final = r"[^.\[\]]+"
+_NOT_IN_NAMES: Final = r"[^A-Za-z0-9_.-]"
 
 
 def parser_of(schema: Any) -> Callable[[Any], Any] | None:
@@ -198,7 +198,7 @@ def without_hidden(problems: Iterable[Problem], redactor: Redactor) -> list[Prob
 
 
 def _served(problem: Problem, redactor: Redactor) -> Problem:
-    steps = _STEP.findall(problem.where or "")
+    steps = re.findall(_STEP, problem.where or "")
     if any(redactor.hides_key(step) for step in (*steps, problem.where or "")):
         return Problem(message="does not fit what is declared for it", where=problem.where)
     return Problem(
@@ -261,7 +261,7 @@ def tool_name_of(chart: Chart) -> str:
     >>> tool_name_of(flow_chart("Backups", print, id="read backups!").build())
     'read_backups'
     """
-    name = _NOT_IN_NAMES.sub("_", chart.stages[0].id).strip("_")
+    name = re.sub(_NOT_IN_NAMES, "_", chart.stages[0].id).strip("_")
     return name[:MAX_TOOL_NAME].rstrip("_") or FALLBACK_NAME
 
 

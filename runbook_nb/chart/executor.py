@@ -33,16 +33,15 @@ from runbook_nb.chart.model import (
     StreamingStage,
 )
 from runbook_nb.chart.mounts import enter, leave
+from runbook_nb.chart.onlookers import begin
 from runbook_nb.chart.plan import CALLS, DECIDES, MOUNTS, ChartPlan, StagePlan, plan_chart
-from runbook_nb.chart.progress import begin
 from runbook_nb.chart.resume import Level, place_of, question_of, reenter, undo
 from runbook_nb.chart.scope import Frame, InterruptSignal, Scope, frozen_args
 from runbook_nb.chart.straight import Begun
-from runbook_nb.chart.streaming import Stream, StreamEvent
 from runbook_nb.chart.watch import Watch, Where
 from runbook_nb.errors import ChartError, LimitReached, Paused, describe_error
 from runbook_nb.record.log import Code, Log, StageRef, Track
-from runbook_nb.record.places import Place, runtime_id
+from runbook_nb.record.places import runtime_id
 from runbook_nb.record.redact import as_redact, joined_policies
 from runbook_nb.record.run import Run
 from runbook_nb.record.shapes import replayed
@@ -51,7 +50,9 @@ from runbook_nb.record.structure import Structure
 if TYPE_CHECKING:
     from runbook_nb._stop import Stop
     from runbook_nb.chart.engines import Engine
+    from runbook_nb.chart.streaming import StreamEvent
     from runbook_nb.record.checkpoint import Resumed
+    from runbook_nb.record.pauses import Place
 
 _GENERATORS: Final = (GeneratorType, AsyncGeneratorType)
 
@@ -513,6 +514,8 @@ class Execution(Watch):
         else:
             scope = Scope(frame, plan)
         if isinstance(plan.stage, StreamingStage):
+            from runbook_nb.chart.streaming import Stream
+
             scope.streaming = Stream(plan.stage.stream, self.on_stream)
         return scope
 

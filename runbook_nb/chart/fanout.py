@@ -35,12 +35,12 @@ from runbook_nb.chart.scope import Frame, InterruptSignal, Scope
 from runbook_nb.chart.straight import Begun, Straight, straight_through
 from runbook_nb.errors import ChartError, LimitReached
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut, Track
-from runbook_nb.record.places import Place
 from runbook_nb.record.shapes import facts_of, replayed, state_after
 from runbook_nb.record.slots import Slots
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
+    from runbook_nb.record.pauses import Place
 
 #: Branches of plain functions run between two pauses for others.
 BREATH: Final = 256

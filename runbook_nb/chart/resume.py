@@ -15,12 +15,12 @@ from runbook_nb.chart.plan import ChartPlan, StagePlan
 from runbook_nb.chart.scope import Frame, InterruptSignal, question_part
 from runbook_nb.errors import CheckpointError
 from runbook_nb.record.log import Log
-from runbook_nb.record.places import Place
 from runbook_nb.record.shapes import STATE_CODES, replayed, replayed_levels
 
 if TYPE_CHECKING:
     from runbook_nb.chart.executor import Execution
     from runbook_nb.chart.straight import Begun
+    from runbook_nb.record.pauses import Place
 
 
 class Level:
@@ -88,6 +88,8 @@ def place_of(levels: Sequence[Level], signal: InterruptSignal) -> Place:
         kind, answers = "question", ()
     elif last.answering is not None:
         kind, answers = "question", last.answering.answers  # type: ignore[attr-defined]
+    from runbook_nb.record.pauses import Place
+
     return Place(
         levels=tuple((level.at, level.route) for level in levels),
         kind=kind,

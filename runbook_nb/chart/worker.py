@@ -34,7 +34,7 @@ from runbook_nb.chart.standing import Standing, standing
 from runbook_nb.chart.streaming import StreamEvent
 from runbook_nb.chart.watch import Where
 from runbook_nb.record.log import FAILED, Code, FanOut, StageRef, Track, width_of
-from runbook_nb.record.places import Place
+from runbook_nb.record.pauses import Place
 from runbook_nb.record.redact import Redact
 from runbook_nb.record.tracks import Filed
 from runbook_nb.settings import settings

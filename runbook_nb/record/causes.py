@@ -30,13 +30,15 @@ RANGE_WORDS = 3
 _TOLD_APART: Final = frozenset({int, float, str, bool, type(None), type(MISSING)})
 
 
-@dataclass(slots=True)
 class ValueRange:
     """The values one condition met: the smallest and largest number, or the distinct others."""
 
-    low: Any = None
-    high: Any = None
-    words: dict[str, None] = field(default_factory=dict)
+    __slots__ = ("high", "low", "words")
+
+    def __init__(self) -> None:
+        self.low: Any = None
+        self.high: Any = None
+        self.words: dict[str, None] = {}
 
     def add(self, value: Any) -> None:
         """Take one value in."""
@@ -81,7 +83,7 @@ class ValueRange:
         return ", ".join(parts)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Cause:
     """One way a branch came to be taken, or selected.
 

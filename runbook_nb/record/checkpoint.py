@@ -17,7 +17,7 @@ from runbook_nb._json import canonical, to_wire
 from runbook_nb.errors import CheckpointError, DefinitionError, LoadError
 from runbook_nb.record.counts import count_fan_out
 from runbook_nb.record.log import Log
-from runbook_nb.record.places import Place
+from runbook_nb.record.pauses import Place
 from runbook_nb.record.redact import Redact, as_redact
 from runbook_nb.record.slots import Slots
 from runbook_nb.record.structure import Structure

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import freeze
 from runbook_nb._text import MISSING
-from runbook_nb.record.foreign_told import Told, kept_by_recorders
+from runbook_nb.record.foreign_told import kept_by_recorders
+from runbook_nb.record.narrative import Told
 from runbook_nb.rules.facts import FunctionRecord
 from runbook_nb.rules.kinds import NO, YES
 from runbook_nb.rules.plan import DecisionPath, path_for

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runbook_nb._value import frozen
+from runbook_nb.record.narrative import Told
 
 #: How the engine's own sentences begin, and ours, whatever follows.
 _DONE: Final = re.compile(
@@ -35,12 +36,6 @@ _OPERATIONS: Final = {
 }
 #: What stands before the sentence proper, in rows that are not steps.
 _MARK: Final = re.compile(r"\[[A-Z][A-Za-z]*\]: ")
-
-
-class Told(str):
-    """A sentence of a recording made elsewhere, in place of the facts behind it."""
-
-    __slots__ = ()
 
 
 @frozen(kw_only=False)

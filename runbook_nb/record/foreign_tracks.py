@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from runbook_nb.record.foreign_told import Row, Told
+from runbook_nb.record.foreign_told import Row
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, Code, Log, StageRef, Track
+from runbook_nb.record.narrative import Told
 from runbook_nb.record.places import runtime_id
 from runbook_nb.record.structure import Structure
 

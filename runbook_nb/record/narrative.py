@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runbook_nb._text import counted, show
-from runbook_nb.record.foreign_told import Told
 from runbook_nb.record.log import STEP_KINDS, Code, Event, FanOut
 from runbook_nb.record.redact import PLACEHOLDER, Redactor
 from runbook_nb.record.slots import error_words
 from runbook_nb.rules.decision import Decision, Selection
+
+
+class Told(str):
+    """A sentence of a recording made elsewhere, in place of the facts behind it."""
+
+    __slots__ = ()
 
 
 def fork_words(fan: FanOut) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb.record.overlay import Overlay
 from runbook_nb.record.structure import Structure, StructureNode
 
@@ -24,7 +24,7 @@ def judging_rules(walk: Walk, overlay: Overlay, node: StructureNode) -> Iterable
     return tuple(overlay.rules.get(node.key, ())) or walk.rules_at(node.id)
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class Drawn:
     """A node in the order of drawing, with how deep it lies."""
 

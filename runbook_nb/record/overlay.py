@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from runbook_nb._view import State
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runbook_nb.record.steps import StepFacts
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Spread:
     """How what ran side by side ended, summed over all executions of its stage.
 
@@ -59,7 +59,6 @@ class Spread:
         self.begun += fan.begun_count
 
 
-@dataclass(slots=True)
 class Overlay:
     """Counts over a structure, by node key.
 
@@ -103,26 +102,50 @@ class Overlay:
         How often all began again; nothing recorded before the last time is counted.
     """
 
-    runs: Counter[str] = field(default_factory=Counter)
-    failed: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
-    answered: Counter[str] = field(default_factory=Counter)
-    retried: Counter[str] = field(default_factory=Counter)
-    nothing: Counter[str] = field(default_factory=Counter)
-    stops: dict[str, list[Any]] = field(default_factory=dict)
-    streams: dict[str, list[int]] = field(default_factory=dict)
-    routes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    chosen: Counter[tuple[str, str]] = field(default_factory=Counter)
-    causes: dict[tuple[str, str], list[Cause]] = field(default_factory=dict)
-    rules: dict[str, dict[Any, None]] = field(default_factory=dict)
-    selections: dict[str, Selection] = field(default_factory=dict)
-    edges: Counter[tuple[str, str]] = field(default_factory=Counter)
-    back: Counter[tuple[str, str]] = field(default_factory=Counter)
-    loops: Counter[tuple[str, str]] = field(default_factory=Counter)
-    fan_outs: dict[str, Spread] = field(default_factory=dict)
-    forks: dict[str, Spread] = field(default_factory=dict)
-    steps: dict[str, StepFacts] = field(default_factory=dict)
-    set_back: int = 0
+    __slots__ = (
+        "answered",
+        "asked",
+        "back",
+        "causes",
+        "chosen",
+        "edges",
+        "failed",
+        "fan_outs",
+        "forks",
+        "loops",
+        "nothing",
+        "retried",
+        "routes",
+        "rules",
+        "runs",
+        "selections",
+        "set_back",
+        "steps",
+        "stops",
+        "streams",
+    )
+
+    def __init__(self) -> None:
+        self.runs: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.retried: Counter[str] = Counter()
+        self.nothing: Counter[str] = Counter()
+        self.stops: dict[str, list[Any]] = {}
+        self.streams: dict[str, list[int]] = {}
+        self.routes: Counter[tuple[str, str]] = Counter()
+        self.chosen: Counter[tuple[str, str]] = Counter()
+        self.causes: dict[tuple[str, str], list[Cause]] = {}
+        self.rules: dict[str, dict[Any, None]] = {}
+        self.selections: dict[str, Selection] = {}
+        self.edges: Counter[tuple[str, str]] = Counter()
+        self.back: Counter[tuple[str, str]] = Counter()
+        self.loops: Counter[tuple[str, str]] = Counter()
+        self.fan_outs: dict[str, Spread] = {}
+        self.forks: dict[str, Spread] = {}
+        self.steps: dict[str, StepFacts] = {}
+        self.set_back = 0
 
     def visits(self, key: str) -> int:
         """Count how often a node was come to: its executions, less those that went on."""

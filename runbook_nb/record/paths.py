@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 #: One step of a written path.
-STEP: Final = re.compile(r"[^.\[\]]+|\[\*\]|\[\d+\]")
+STEP: Final = r"[^.\[\]]+|\[\*\]|\[\d+\]"
 
 #: A path through a value, or what is left of one.
 Path = tuple[str, ...]
@@ -28,7 +28,7 @@ def steps_of(path: str) -> Path:
     >>> steps_of("rows[*].conn.token"), steps_of("rows.0.token")
     (('rows', '[*]', 'conn', 'token'), ('rows', '0', 'token'))
     """
-    return tuple(STEP.findall(path))
+    return tuple(re.findall(STEP, path))
 
 
 def followed(paths: Iterable[Path], name: str) -> tuple[bool, list[Path]]:

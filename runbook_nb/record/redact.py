@@ -133,7 +133,7 @@ def joined_policies(first: Redact | None, second: Redact | None) -> Redact | Non
 
 
 def _check_path(path: str, where: str) -> None:
-    if not steps_of(path) or "".join(STEP.findall(path)) != path.replace(".", ""):
+    if not steps_of(path) or "".join(re.findall(STEP, path)) != path.replace(".", ""):
         raise DefinitionError(
             f"{path!r} is no path",
             where=where,

@@ -11,9 +11,7 @@ from typing import Any, Final
 
 from runbook_nb._frozen import thaw
 from runbook_nb._json import encode
-from runbook_nb._tagged import Tagger
 from runbook_nb._text import MISSING
-from runbook_nb._untagged import Untagger
 from runbook_nb.errors import LoadError, NotCarried, RunbookError
 from runbook_nb.rules.decision import shown
 from runbook_nb.rules.evaluate import DecisionPath, FunctionRecord
@@ -205,6 +203,8 @@ class Rulebook:
         return FunctionRecord(inputs, returned, error, kind)
 
     def _entry(self, rules: RuleSet, hide: Hider | None) -> dict[str, Any]:
+        from runbook_nb._tagged import Tagger
+
         entry: dict[str, Any] = {"digest": rules.digest}
         document = rules._document(by_name=True)
         hidden = set(rules.hidden)
@@ -293,6 +293,8 @@ def _rule_set(
     digest, hidden = entry["digest"], entry.get("hidden")
     if not isinstance(digest, str) or not _are_texts(hidden):
         raise _damaged("has a digest or hidden keys that are no texts", where)
+    from runbook_nb._untagged import Untagger
+
     try:
         document = thaw(Untagger(refer=False).read(entry["content"]))
         for rule in document["rules"]:

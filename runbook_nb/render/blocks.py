@@ -194,10 +194,11 @@ def _rows(
     if made["widths"]:
         out.append(tag("colgroup", *(tag("col", style=f"width:{w}%") for w in made["widths"])))
     out.append(tag("thead", tag("tr", *map(_head, heads), class_="rb-tr rb-last")))
+    drawn: dict[tuple[int, int, bool], Html] = {}
     for body in rows.bodies:
-        out.append(tag("tbody", *(_line(line, len(heads)) for line in body)))
-    drawn = tag("table", *out, class_="rb-table", style=STYLES["table"])
-    return _scrolling(drawn, caption or named, STYLES["wide"])
+        out.append(tag("tbody", *[_line(line, len(heads), drawn) for line in body]))
+    whole = tag("table", *out, class_="rb-table", style=STYLES["table"])
+    return _scrolling(whole, caption or named, STYLES["wide"])
 
 
 def _scrolling(inner: Html, named: str, style: str) -> Html:
@@ -221,10 +222,16 @@ def _head(head: Box) -> Html:
     return tag("th", named, scope="col", style=STYLES["head_right" if head.right else "head"])
 
 
-def _line(line: Line, columns: int) -> Html:
+def _line(line: Line, columns: int, drawn: dict[tuple[int, int, bool], Html]) -> Html:
+    """Draw a row; what stands in several rows of a column is ``drawn`` once."""
     if line.group is not None:
         return _group(line, columns)
-    boxes = [_box(box, line, inset=line.inner and not n) for n, box in enumerate(line.boxes)]
+    boxes: list[Html] = []
+    for n, box in enumerate(line.boxes):
+        key = id(box.made), n, line.strong
+        if key not in drawn:
+            drawn[key] = _box(box, line, inset=line.inner and not n)
+        boxes.append(drawn[key])
     if not (line.last or line.under or line.strong):
         return _ROW(*boxes)
     last = " rb-last" if line.last else ""

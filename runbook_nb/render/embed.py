@@ -28,9 +28,7 @@ MAX_READ: Final = 64 * 1024 * 1024
 MARK: Final = "<!--runbook_nb:payload/"
 _START: Final = f"{MARK}1 sha-256:"
 _END: Final = "-->"
-COMMENT: Final = re.compile(
-    rf"{re.escape(_START)}([0-9a-f]{{64}}) ([A-Za-z0-9+/]*={{0,2}}){re.escape(_END)}"
-)
+COMMENT: Final = rf"{re.escape(_START)}([0-9a-f]{{64}}) ([A-Za-z0-9+/]*={{0,2}}){re.escape(_END)}"
 #: What stands around the base64 text.
 _AROUND: Final = len(_START) + 64 + 1 + len(_END)
 
@@ -101,7 +99,7 @@ def read_damaged(html: str) -> dict[str, Any] | None:
 
 
 def _read(html: str, *, damaged: bool) -> dict[str, Any] | None:
-    found = COMMENT.findall(html, 0) if html.count(_START) == 1 else []
+    found = re.findall(COMMENT, html) if html.count(_START) == 1 else []
     if len(found) != 1 or len(found[0][1]) > MAX_READ:
         return None
     checked, packed = found[0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb.render.cells import fit, pad, width
 
 #: Between two columns.
@@ -22,7 +22,7 @@ OUTLINE_GAP: Final = 3
 NARROWEST: Final = 6
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class Grid:
     """Rows set in columns.
 

@@ -12,16 +12,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import field, replace
-from html import escape
 from typing import Final
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb._view import Badge, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render.cells import cell_text
 from runbook_nb.render.dot import render_dot
 from runbook_nb.render.folding import fold_with_keys
 from runbook_nb.render.labels import WRAPS, Look
 from runbook_nb.render.layouts import lay_out
+from runbook_nb.render.markup import character_data
 from runbook_nb.render.paint import style_for
 from runbook_nb.render.sanitize import NotAPicture, take_apart
 from runbook_nb.render.svg import MAX_BYTES, PX
@@ -36,7 +36,7 @@ _LOOKS: Final = (
 )
 
 
-@frozen
+@inner
 class Inline:
     """A picture for a page, or the reason there is none.
 
@@ -157,8 +157,8 @@ def _made(graph: Graph, look: Look, alt: str) -> Inline:
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{root}" width="{width}" '
         f'height="{height}" viewBox="{parts.box}"><title>Flowchart</title>'
-        f"<desc>{escape(alt, quote=False)}</desc>"
-        f"<style>{escape(style_for(f'rbnb .{root}', 'host', states=True), quote=False)}</style>"
+        f"<desc>{character_data(alt)}</desc>"
+        f"<style>{character_data(style_for(f'rbnb .{root}', 'host', states=True))}</style>"
         f"{parts.body}</svg>"
     )
     size = len(svg.encode("utf-8", "replace"))

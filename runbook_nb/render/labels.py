@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, Literal
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb._view import Badge, Cell, Graph, GraphEdge, GraphNode
 from runbook_nb.render.cells import cell_text, fit, run_text, runs_of, wrap
 from runbook_nb.render.theme import SIGNS
@@ -36,7 +36,7 @@ _CIRCLED: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 Weight = Literal["strong", "plain", "dim"]
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class Line:
     """One line of text and how loud it is."""
 
@@ -44,7 +44,7 @@ class Line:
     weight: Weight
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class Look:
     """How much is said beside the edges.
 

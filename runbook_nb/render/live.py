@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from runbook_nb._text import visible
-from runbook_nb.chart.progress import Look, Progress, wanted
+from runbook_nb.chart.onlookers import wanted
+from runbook_nb.chart.progress import Look, Progress
 from runbook_nb.settings import settings
 
 #: Seconds a run may take before anything is shown of it.

@@ -37,6 +37,17 @@ def escape(text: str) -> Html:
     return text if type(text) is Html else Html(_escaped(text))
 
 
+def character_data(text: str) -> Html:
+    """Give text as it stands between tags, where quotes mean nothing: in SVG, in a stylesheet.
+
+    Examples
+    --------
+    >>> character_data('a "b" < c')
+    'a "b" &lt; c'
+    """
+    return Html(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
 def _escaped(text: str) -> str:
     if type(text) is Html or _MARKUP(text) is None:  # most texts have nothing to escape
         return text

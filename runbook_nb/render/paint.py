@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from string import Template
 from typing import Final
 
 from runbook_nb.render.static import shipped
@@ -68,7 +67,7 @@ def painted(root: str, theme: str, lines: Sequence[str], paints: Sequence[str]) 
         Names of files beside the others.
     """
     light, dark, both = (
-        "".join(_sheet(name).safe_substitute(colours, root=f".{root}") for name in paints)
+        "".join(_filled(_sheet(name), root, colours) for name in paints)
         for colours in (LIGHT, DARK, BOTH)
     )
     made = {
@@ -77,13 +76,19 @@ def painted(root: str, theme: str, lines: Sequence[str], paints: Sequence[str]) 
         "auto": f"{light}@media(prefers-color-scheme:dark){{{dark}}}",
         "host": f"{light}@supports (color:light-dark(#000,#fff)){{{both}}}",
     }
-    drawn = "".join(_sheet(name).safe_substitute(root=f".{root}") for name in lines)
+    drawn = "".join(_filled(_sheet(name), root, {}) for name in lines)
     return drawn + made.get(theme, made["auto"])
 
 
+def _filled(sheet: str, root: str, colours: Mapping[str, str]) -> str:
+    """Put the root's class and colours where a stylesheet names them: ``$root``, ``$line``."""
+    known = {**colours, "root": f".{root}"}
+    return re.sub(r"\$([a-z]+)", lambda found: known.get(found[1], found[0]), sheet)
+
+
 @cache
-def _sheet(name: str) -> Template:
+def _sheet(name: str) -> str:
     text = shipped(name)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r"\s+", " ", text)
-    return Template(re.sub(r" ?([{};,]) ?|(?<=:) ", r"\1", text).strip())
+    return re.sub(r" ?([{};,]) ?|(?<=:) ", r"\1", text).strip()

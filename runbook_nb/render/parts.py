@@ -59,7 +59,7 @@ _ID_SIGNS: Final = re.compile(r"[-/:.]")
 _ARROWS: Final = {"->": "→", "<-": "←"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Piece:
     """One run, ready to be drawn.
 
@@ -179,7 +179,7 @@ def unbroken(made: Iterable[Piece]) -> list[tuple[str, bool]]:
 # --- tables ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Box:
     """A cell: its pieces, whether it is a heading or set right, and whether it may be broken."""
 
@@ -191,7 +191,7 @@ class Box:
     open: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Line:
     """One row of a table: a group's heading, or cells with what stands under them."""
 
@@ -205,7 +205,7 @@ class Line:
     last: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Rows:
     """A table's rows that stand together, in bodies that a host may stripe."""
 
@@ -226,12 +226,11 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
     heads = [Box(pieces(c.head), right=c.align == "right") for c in table.columns]
     names = _naming_column(table, rows)
     made = [_column_cells(table, rows, n, names=n == names) for n in range(width)]
-    filled, longest = [held for held, _ in made], [widest for _, widest in made]
     under: dict[int, list[list[Piece]]] = {}
     for detail in table.details:
         under.setdefault(detail.row, []).append(pieces(detail.text))
     lines = [
-        _row(table, place, [column[place] for column in filled], names, under.get(place, []))
+        _row(table, place, [column[place] for column, *_ in made], names, under.get(place, []))
         for place in range(len(rows))
     ]
     cut = len(rows) if table.whole or len(rows) <= OPEN_ROWS + 1 else OPEN_ROWS
@@ -244,31 +243,25 @@ def table_parts(table: Table, note: str = "") -> dict[str, Any]:
             shown.append(Rows(folded, f"Rows {start + 1} to {end}", _outcomes(table, start, end)))
     return {
         "heads": heads,
-        "widths": _widths(table, longest) if cut < len(rows) else [],
+        "widths": _widths(table, [wide for _, wide, _ in made]) if cut < len(rows) else [],
         "rows": shown,
         "empty": words(table.empty) if not total else "",
         "shown": bool(rows and width),
-        "caption": table_note(table, len(rows), total, note),
+        "caption": table_note(table, rows, note, dashes=any(dash for *_, dash in made)),
         "more": total - len(rows),
         "total": number(total),
         "rest": words(table.rest),
     }
 
 
-def table_note(table: Table, shown: int, total: int, note: str = "") -> str:
+def table_note(table: Table, rows: Sequence[tuple[Cell, ...]], note: str, *, dashes: bool) -> str:
     """Say what qualifies a table: how much of it is shown, its order, what a dash means."""
-    rows = table.rows[:shown]
-    dashes = any(any(map(cells.is_missing, runs_of(cell))) for row in rows for cell in row)
-    count = ""
+    count, shown, total = "", len(rows), cells.all_rows(table)
     if shown < total:
         count = f"{number(shown)} of {number(total)} shown"
-    elif 1 < total == shown and table.rest and not table.whole and _starts_with_badges(rows):
+    elif shown > 1 and table.rest and not table.whole and any(_is_badge(r[0]) for r in rows if r):
         count = f"all {number(total)} rows shown"
     return dotted([count, note, words(table.note), cells.MISSING_MEANS if dashes else ""])
-
-
-def _starts_with_badges(rows: Sequence[tuple[Cell, ...]]) -> bool:
-    return any(_is_badge(row[0]) for row in rows if row)
 
 
 def _is_badge(cell: Cell) -> bool:
@@ -288,17 +281,22 @@ def _naming_column(table: Table, rows: Sequence[tuple[Cell, ...]]) -> int:
 
 def _column_cells(
     table: Table, rows: Sequence[tuple[Cell, ...]], n: int, *, names: bool
-) -> tuple[list[list[Piece]], int]:
-    """Make the cells of a column, and say how wide the widest is; each is written once."""
-    column = table.columns[n]
+) -> tuple[list[list[Piece]], int, bool]:
+    """Make a column's cells, like ones once; say how wide the widest is, and if one is a dash."""
+    column, most = table.columns[n], settings.max_cell
     held: list[Cell] = [row[n] if n < len(row) else "" for row in rows]
-    runs = list(map(runs_of, held))
-    written = [list(map(run_text, some)) for some in runs]
+    distinct = {id(cell): cell for cell in held}
+    runs = list(map(runs_of, distinct.values()))
+    written = [[run_text(run, most) for run in some] for some in runs]
     longest = max(map(cells.width, map(cells.joined, runs, written)), default=0)
+    dash = any(cells.is_missing(run) for cell in runs for run in cell)
     if column.equation:
-        return _equations(held, written), longest
-    code = names or column.align == "right"
-    return [_pieces(*one, code=code) for one in zip(runs, written, strict=True)], longest
+        made = _equations(list(distinct.values()), written)
+    else:
+        code = names or column.align == "right"
+        made = [_pieces(*one, code=code) for one in zip(runs, written, strict=True)]
+    found = dict(zip(distinct, made, strict=True))
+    return [found[id(cell)] for cell in held], longest, dash
 
 
 def _equations(held: list[Cell], written: list[list[str]]) -> list[list[Piece]]:
@@ -438,7 +436,7 @@ def _fact(fact: Fact, *, ledger: bool) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Step:
     """One step of an outline with those inside it."""
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Plot, Series
 from runbook_nb.render.cells import words
+from runbook_nb.render.markup import character_data
 from runbook_nb.render.paint import painted
 from runbook_nb.render.parts import picture_parts
 from runbook_nb.render.svg import COLUMN, Drawing, picture
@@ -72,7 +73,7 @@ def draw_plot(plot: Plot) -> Drawing:
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{root}" role="img" width="{COLUMN}" '
         f'height="{HEIGHT}" viewBox="0 0 {COLUMN} {HEIGHT}"><title>Counts over time</title>'
-        f"<desc>{escape(alt, quote=False)}</desc><style>{escape(style, quote=False)}</style>"
+        f"<desc>{character_data(alt)}</desc><style>{character_data(style)}</style>"
         f"{body}</svg>"
     )
     return picture(svg, alt, COLUMN, HEIGHT, "; ".join(map(visible, notes)))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from runbook_nb.render.dot import CLASSES
+from runbook_nb.render.markup import character_data
 
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _NUMBER: Final = r"-?\d+(?:\.\d+)?"
@@ -36,7 +36,7 @@ _FORMS: Final = {
 _WEIGHTS: Final = {"s": "h", "p": "", "d": "q"}
 _PLACE: Final = re.compile(rf"translate\(({_NUMBER}) ({_NUMBER})\)")
 #: What DOT calls a node, and an edge by its ends.
-_NUMBERED: Final = re.compile(r"n(\d+)(?:->n(\d+))?")
+_NUMBERED: Final = r"n(\d+)(?:->n(\d+))?"
 _SIZE: Final = re.compile(rf"({_NUMBER})(?:pt|px)?")
 
 
@@ -121,7 +121,7 @@ def _group(group: Element, numbered: bool) -> str:
             line += 1
             written.append(_text(element, weight))
     inner = "".join(written)
-    found = _NUMBERED.fullmatch(group.findtext(f"{_SVG}title") or "") if numbered else None
+    found = re.fullmatch(_NUMBERED, group.findtext(f"{_SVG}title") or "") if numbered else None
     number = ""
     if found is not None and kind:
         source, target = found.groups()
@@ -146,7 +146,7 @@ def _text(element: Element, weight: str) -> str:
     kept = [f'class="{weight}"'] if weight else []
     for name in ("x", "y", "text-anchor", "font-size"):
         kept.append(f'{name}="{_checked(name, element.get(name))}"')
-    return f"<text {' '.join(kept)}>{escape(''.join(element.itertext()), quote=False)}</text>"
+    return f"<text {' '.join(kept)}>{character_data(''.join(element.itertext()))}</text>"
 
 
 def _checked(name: str, value: str | None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from runbook_nb._text import counted
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb._view import Badge, Cell, FlowLine, Role, Run, State
 from runbook_nb.render import cells
 
@@ -64,7 +64,7 @@ def shortened(
     return tuple(entry.line for entry in shortener.entries), ", ".join(shortener.notes)
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class _Entry:
     """A line, with what it stands for.
 

@@ -15,16 +15,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from html import escape
 from typing import Final, TypeVar
 
 from runbook_nb._text import clip, counted, listed, visible
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot
 from runbook_nb.render.folding import fold
 from runbook_nb.render.labels import MANY_BRANCHES, WRAPS, Look, most_branches
 from runbook_nb.render.layouts import lay_out
+from runbook_nb.render.markup import character_data
 from runbook_nb.render.paint import style_for
 from runbook_nb.render.sanitize import NotAPicture, take_apart
 from runbook_nb.settings import settings
@@ -41,7 +41,7 @@ MAX_ALT: Final = 1000
 KEPT: Final = 64
 
 
-@frozen
+@inner
 class Drawing:
     """A picture of a flow, or the reason there is none.
 
@@ -223,7 +223,7 @@ def _painted(raw: str, alt: str, root: str, note: str) -> Drawing:
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{root}" role="img" width="{width}" '
         f'height="{height}" viewBox="{parts.box}"><title>Flowchart</title>'
-        f"<desc>{escape(alt, quote=False)}</desc>"
+        f"<desc>{character_data(alt)}</desc>"
         f"<style>{_style(root, settings.theme, bool(_STATES.search(parts.body)))}</style>"
         f"{parts.body}</svg>"
     )
@@ -260,7 +260,7 @@ _STATES: Final = re.compile(r'<g class="node[^"]*\b(?:waits|stop)\b')
 
 @lru_cache(maxsize=KEPT)
 def _style(root: str, theme: str, states: bool) -> str:
-    return escape(style_for(root, theme, states=states), quote=False)
+    return character_data(style_for(root, theme, states=states))
 
 
 def _alt(flow: Flow) -> str:

@@ -15,7 +15,6 @@ from runbook_nb.rules.evaluate import (
 from runbook_nb.rules.facts import Facts, FunctionRecord
 from runbook_nb.rules.hiding import Hider
 from runbook_nb.rules.model import Default, Outside, Rule, Unreadable
-from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.rules.plan import DecisionPath, Tried, path_for, plan_of
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -27,7 +26,6 @@ __all__ = [
     "Facts",
     "FunctionRecord",
     "Hider",
-    "Note",
     "Outside",
     "Rule",
     "RuleSet",
@@ -38,7 +36,6 @@ __all__ = [
     "judge_facts",
     "judge_facts_async",
     "keys_read",
-    "notes_of",
     "path_for",
     "plan_of",
     "select",

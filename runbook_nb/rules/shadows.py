@@ -51,7 +51,7 @@ def shadowed(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return found
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Known:
     """What the true conditions of one key say about its value."""
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from runbook_nb.rules.ruleset import RuleSet
 
-_LAST_NUMBER: Final = re.compile(r"(\d+)(?!.*\d)")
+_LAST_NUMBER: Final = r"(\d+)(?!.*\d)"
 
 #: By name and version, the digest of the content that judged first under it in this process.
 _judged: dict[tuple[str, str], str] = {}
@@ -53,7 +53,7 @@ def next_version(version: str) -> str:
     >>> next_version("v3"), next_version("2026.09"), next_version("first")
     ('v4', '2026.10', 'first-2')
     """
-    found = _LAST_NUMBER.search(version)
+    found = re.search(_LAST_NUMBER, version)
     if found is None:
         return f"{version}-2"
     digits = found[1]

@@ -14,8 +14,6 @@ from runbook_nb.runbook.declare import (
 )
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
 from runbook_nb.runbook.envelope import Envelope
-from runbook_nb.runbook.filed import FiledWalk
-from runbook_nb.runbook.flowchart import flowchart_as_tool
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.runbook.tickets import WalkDescriptor
 from runbook_nb.runbook.triage import triage
@@ -38,7 +36,6 @@ __all__ = [
     "VERDICT_RENDER_NOTE",
     "Dossier",
     "Envelope",
-    "FiledWalk",
     "NotCarried",
     "RecordingOptions",
     "RunbookProcedure",
@@ -49,7 +46,6 @@ __all__ = [
     "Verdicts",
     "WalkDescriptor",
     "WalkOptions",
-    "flowchart_as_tool",
     "render_verdict_table",
     "resolve_recording_policy",
     "runbook_as_tool",

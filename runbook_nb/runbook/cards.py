@@ -303,11 +303,13 @@ def verdict_rows_table(
         )
     if reasons is not None:
         columns.append(Column(head="decided by", in_text="hidden", equation=True))
+    words = {str(row.get("verdict")) for row in shown}
+    badges = {w: Badge(word=show(w), role=verdict_role(w, tuple(order))) for w in words}
     return Table(
         columns=tuple(columns),
         rows=tuple(
             (
-                *_row_cells(row, subject, others, order),
+                *_row_cells(row, subject, others, badges),
                 *([] if reasons is None else [reason]),
             )
             for row, reason in zip(shown, reasons or [None] * len(shown), strict=True)
@@ -321,30 +323,29 @@ def verdict_rows_table(
 
 def decided_cell(facts: SubjectFacts | None) -> Cell:
     """Say what decided a subject as `decided_by` does, a single comparison taken apart."""
-    said = decided_by(facts)
-    if facts is None or said is None or facts.decision is None or said != facts.decision.cause:
-        return Data(value=said)
-    decision = facts.decision
+    decision = None if facts is None else facts.decision
+    if facts is None or decision is None:
+        return Data(value=decided_by(facts))
+    if facts.status != "ok" and decided_by(facts) != decision.cause:
+        return Data(value=decided_by(facts))
     if decision.via in ("default", "none"):
-        return said  # our own words
-    if not isinstance(decision, Decision) or decision.deciding is None:
-        return Data(value=said, tone="code")
-    conditions = decision.conditions_of(decision.deciding)
-    apart = conditions[0].apart if len(conditions) == 1 else None
-    if apart is None:
-        return Data(value=said, tone="code")
-    key, actual, op, limit = apart
-    return (Data(value=key), Data(value=actual), op, Data(value=limit))
+        return decision.cause  # our own words
+    if isinstance(decision, Decision) and decision.deciding is not None:
+        conditions = decision.conditions_of(decision.deciding)
+        apart = conditions[0].apart if len(conditions) == 1 else None
+        if apart is not None:
+            key, actual, op, limit = apart
+            return (Data(value=key), Data(value=actual), op, Data(value=limit))
+    return Data(value=decision.cause, tone="code")
 
 
 def _row_cells(
     row: Mapping[str, Any],
     subject: str | None,
     others: Sequence[str],
-    order: Sequence[str],
+    badges: Mapping[str, Badge],
 ) -> tuple[Cell, ...]:
-    word = str(row.get("verdict"))
-    cells: list[Cell] = [Badge(word=show(word), role=verdict_role(word, tuple(order)))]
+    cells: list[Cell] = [badges[str(row.get("verdict"))]]
     if subject is not None:
         cells.append(Data(value=row.get(subject)))
     cells += [Data(value=row.get(name)) for name in others]

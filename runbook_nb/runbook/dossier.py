@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, counted, did_you_mean, show, visible
-from runbook_nb._value import frozen
+from runbook_nb._value import frozen, inner
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
@@ -31,13 +31,13 @@ from runbook_nb.rules import Decision, RuleSet
 from runbook_nb.rules.columns import Columns
 from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.names import NameIndex, row_hint
-from runbook_nb.runbook.row_kinds import KindOfRows, column_of
 from runbook_nb.runbook.verdicts import subject_column
 from runbook_nb.runbook.wire_rows import WireRows
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.runbook.declare import Declaration
+    from runbook_nb.runbook.row_kinds import KindOfRows
     from runbook_nb.runbook.told import ToldDecision
     from runbook_nb.runbook.verdicts import Rowset
 
@@ -75,7 +75,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@frozen
+@inner
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 
@@ -414,6 +414,8 @@ class Dossier:
         items = self.items
         if items is None or self._origin is None:
             return None
+        from runbook_nb.runbook.row_kinds import KindOfRows, column_of
+
         collected, (group, execution) = self._origin
         fan = collected.fan_out
         shapes = fan.shape_numbers()

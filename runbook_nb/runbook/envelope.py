@@ -20,7 +20,6 @@ from runbook_nb.coverage import Ledger, read_coverage_ledger
 from runbook_nb.errors import LoadError, NoSuchPart, NotCarried
 from runbook_nb.record.walk import Walk
 from runbook_nb.runbook.dossier import Dossier
-from runbook_nb.runbook.filed import FiledWalk, redeem
 from runbook_nb.runbook.table import VerdictTable
 from runbook_nb.settings import settings
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from runbook_nb.rules import RuleSet
     from runbook_nb.runbook.comparing import Comparison
     from runbook_nb.runbook.explanation import Explanation
+    from runbook_nb.runbook.filed import FiledWalk
     from runbook_nb.runbook.rejudging import Rejudged
     from runbook_nb.runbook.sides import Side
     from runbook_nb.widgets.explorer import Explorer
@@ -218,6 +218,8 @@ class Envelope(Renderable, FrozenDict):
         """The recorded walk: all of it when live, else the filed rows."""
         if self._run is not None:
             return self._run.walk
+        from runbook_nb.runbook.filed import FiledWalk
+
         return FiledWalk(self["result"].get("walk", {}), self._artifacts)
 
     @property
@@ -238,10 +240,11 @@ class Envelope(Renderable, FrozenDict):
         NotCarried
             It was not filed, or its ticket cannot be redeemed here.
         """
-        from runbook_nb.record.recording import Recording
-
         if self._run is not None:
             return self._run.recording()
+        from runbook_nb.record.recording import Recording
+        from runbook_nb.runbook.filed import redeem
+
         data = redeem(self._artifacts, self["result"].get("walk", {}), "recording_ref")
         if not isinstance(data, dict) or not {"snapshot", "events", "structure"} <= data.keys():
             raise NotCarried("the recording is not carried: what the store gave back is none")

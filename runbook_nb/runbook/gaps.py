@@ -16,7 +16,6 @@ from runbook_nb._json import REPEATED
 from runbook_nb._rows import FrozenRows
 from runbook_nb._text import MISSING, clip, counted, listed, show
 from runbook_nb.coverage import Item, Ledger
-from runbook_nb.record.judgements import judgements_in
 from runbook_nb.record.log import FAILED, NOT_REACHED, OK, FanOut
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.shapes import facts_of
@@ -24,13 +23,13 @@ from runbook_nb.record.slots import reason_of, served_subject
 from runbook_nb.rules.columns import Columns
 from runbook_nb.rules.held import PlainColumn
 from runbook_nb.rules.model import DECLINED_BRANCH, Unreadable
-from runbook_nb.rules.notes import Note, notes_of
 from runbook_nb.runbook.fans import FanOutGroup, ended_as
 from runbook_nb.runbook.verdicts import Rowset
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
     from runbook_nb.rules import RuleSet
+    from runbook_nb.rules.notes import Note
     from runbook_nb.runbook.declare import Declaration
 
 #: Subjects a gap names before it says how many more there are.
@@ -199,6 +198,9 @@ def rule_notes(run: Run) -> tuple[Note, ...]:
     """Find what the decisions of a run together say about their rules."""
     if all(path.plain for _, path in run.walk.decision_paths()[0]):
         return ()
+    from runbook_nb.record.judgements import judgements_in
+    from runbook_nb.rules.notes import notes_of
+
     return notes_of(judgements_in(run.walk), run.redactor, partial(_keys_in, run))
 
 

@@ -21,7 +21,6 @@ from runbook_nb.artifacts import (
 )
 from runbook_nb.errors import ArtifactError, describe_error
 from runbook_nb.record.projection import ProjectedWalk
-from runbook_nb.record.recording import recording_of
 from runbook_nb.record.slots import error_words
 
 if TYPE_CHECKING:
@@ -156,6 +155,8 @@ async def mint_chart_recording(
     """
     if not ctx.has_artifacts:
         return {"recording_note": f"{RECORDING_NOTE} It was not filed: {NO_STORE}."}, ()
+    from runbook_nb.record.recording import recording_of
+
     report = WireReport()
     try:
         put = recording_put_input(

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL, visible
-from runbook_nb._value import frozen
+from runbook_nb._value import frozen, inner
 from runbook_nb.errors import DefinitionError
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.columns import Columns, as_columns
@@ -90,7 +90,7 @@ class Verdicts(Immutable):
     units: Mapping[str, str] = field(default_factory=FrozenDict)
 
 
-@frozen
+@inner
 class Rowset(Immutable):
     """All the rows a procedure wrote that can be read, with what could not.
 

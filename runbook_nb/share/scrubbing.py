@@ -263,7 +263,7 @@ class Scrub:
 
     def _comment(self, comment: str, place: str) -> str:
         where = f"the answer in {place.partition(', ')[0]}"
-        payload = read_embedded(comment) if COMMENT.fullmatch(comment) else None
+        payload = read_embedded(comment) if re.fullmatch(COMMENT, comment) else None
         if payload is None:
             self.findings.add("removed", "machine-readable form that cannot be read", place)
             return ""

@@ -27,7 +27,6 @@ from runbook_nb.tools.dispatch import (
     recording_dispatch,
 )
 from runbook_nb.tools.middleware import ToolCall
-from runbook_nb.tools.redeem import artifact_tool
 from runbook_nb.tools.tool import Tool, ToolSchema, define_tool, tool
 from runbook_nb.tools.toolbox import Toolbox
 
@@ -46,7 +45,6 @@ __all__ = [
     "ToolSchema",
     "Toolbox",
     "absence_signal_of",
-    "artifact_tool",
     "assert_composed_of",
     "assert_gates",
     "define_tool",

@@ -14,10 +14,11 @@ from runbook_nb._arguments import schema_problems
 from runbook_nb._frozen import freeze
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb.errors import DefinitionError
-from runbook_nb.tools.schema import EMPTY_SCHEMA
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RESULT_CLASSES: Final = ("triage", "inventory")
+#: The schema of a tool that was given none: an object, of which nothing is said.
+EMPTY_SCHEMA: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 _CEILING: Final = {
     "max_chars": "max_chars",

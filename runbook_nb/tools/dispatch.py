@@ -17,7 +17,7 @@ from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._json import to_wire
 from runbook_nb._stop import Stop
 from runbook_nb._text import MISSING, counted, did_you_mean
-from runbook_nb._value import frozen
+from runbook_nb._value import frozen, inner
 from runbook_nb.artifacts import NoArtifacts
 from runbook_nb.chart.standing import standing
 from runbook_nb.coverage import Ledger, fold_declared, read_coverage_result
@@ -312,7 +312,7 @@ def stamp_carried(recorded: RecordedDispatch) -> Mapping[str, Any]:
     return next((stamp for stamp in stamps if stamp is not None), FrozenDict())
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class EarlierCall:
     """A call made before a procedure paused: how it ended, what it gave, what that declared."""
 

@@ -24,9 +24,6 @@ from runbook_nb.tools.context import ToolContext
 if TYPE_CHECKING:
     import inspect
 
-#: The schema of a tool that was given none: an object, of which nothing is said.
-EMPTY_SCHEMA: Final[dict[str, Any]] = {"type": "object", "properties": {}}
-
 _WORDS: Final[dict[Any, str]] = {
     str: "string",
     int: "integer",

@@ -9,7 +9,7 @@ against its catalogue.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import FunctionType
 from typing import Any, Final, overload
@@ -21,7 +21,7 @@ from runbook_nb._sync import asks_for_loop, is_awaitable, loop_for, run_sync
 from runbook_nb._text import MISSING, did_you_mean, listed
 from runbook_nb._value import frozen
 from runbook_nb._view import Card, Data, Fact, Facts, Prose, Section
-from runbook_nb.errors import DefinitionError, RunCancelled, ToolRefused
+from runbook_nb.errors import ToolRefused
 from runbook_nb.tools.context import ToolContext
 from runbook_nb.tools.declarations import (
     assert_arguments_from,
@@ -38,7 +38,6 @@ from runbook_nb.tools.declarations import (
     checked_wants,
     refuse_tool,
 )
-from runbook_nb.tools.schema import Signature, read_signature, summary_of
 
 #: Takes the arguments and, if it has a second parameter, the context.
 Body = Callable[..., Any]
@@ -174,7 +173,9 @@ class Tool(Renderable):
     @property
     def function(self) -> Callable[..., Any]:
         """The function the tool was made from."""
-        return self.body.function if isinstance(self.body, _FunctionBody) else self.body
+        from runbook_nb.tools.functions import FunctionBody
+
+        return self.body.function if isinstance(self.body, FunctionBody) else self.body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function the tool was made from, as if it had not been made a tool."""
@@ -291,8 +292,6 @@ def _is_plain(function: Any) -> bool:
 
 def _with_context(execute: Callable[..., Any]) -> Body:
     """Let a body leave out the context parameter, or both."""
-    if isinstance(execute, _FunctionBody):
-        return execute
     if _is_plain(execute) and execute.__code__.co_argcount == len(("args", "ctx")):
         return execute
     from inspect import signature
@@ -361,64 +360,11 @@ def tool(
     names = sys._getframe(1).f_locals
 
     def make(function: Callable[..., Any]) -> Tool:
-        return _from_function(function, declared, names)
+        from runbook_nb.tools.functions import tool_of
+
+        return tool_of(function, declared, names)
 
     return make if function is None else make(function)
-
-
-def _from_function(
-    function: Callable[..., Any], declared: Mapping[str, Any], names: Mapping[str, Any]
-) -> Tool:
-    if isinstance(function, Tool):
-        refuse_tool(function.name, "function", "is a tool already", "give the plain function")
-    if isinstance(function, type) or not callable(function):
-        raise DefinitionError(
-            f"@tool cannot make a tool of {function!r}",
-            code="bad_tool",
-            fix="decorate a function; give the name by keyword: @tool(name=...)",
-        )
-    from inspect import getdoc
-
-    name = declared.get("name", getattr(function, "__name__", MISSING))
-    if name is MISSING:
-        refuse_tool("?", "name", "this callable has none of its own", "give name=")
-    checked_name(name)
-    wants = declared.get("wants")
-    refs = wants if isinstance(wants, Mapping) else {}
-    parts = {"description": summary_of(getdoc(function) or ""), **declared, "name": name}
-    if "execute" in parts:
-        refuse_tool(name, "execute", "is the decorated function itself", "leave it out")
-    signature = read_signature(function, tool=name, refs=refs, names=names)
-    parts.setdefault("input_schema", signature.schema)
-    body = _FunctionBody(name=name, function=function, signature=signature)
-    return define_tool(execute=body, **parts)
-
-
-@frozen
-class _FunctionBody:
-    """Runs a function with named arguments in place of one mapping."""
-
-    name: str
-    function: Callable[..., Any]
-    signature: Signature
-
-    def __call__(self, args: Mapping[str, Any], ctx: ToolContext) -> Any | Awaitable[Any]:
-        if ctx.signal is not None and ctx.signal.is_set():
-            reason = f": {ctx.signal.reason}" if ctx.signal.reason else ""
-            raise RunCancelled(f"tool {self.name!r} was not started{reason}", where=self.name)
-        positional, named = self.signature.bind(args, ctx, tool=self.name)
-        from inspect import signature
-
-        try:
-            signature(self.function).bind(*positional, **named)
-        except TypeError as error:  # only the raw door comes here with arguments nobody judged
-            raise ToolRefused(
-                f"tool {self.name!r} cannot take these arguments: {error}",
-                code="invalid_arguments",
-                where=self.name,
-                facts={"tool": self.name},
-            ) from None
-        return self.function(*positional, **named)
 
 
 def as_arguments(args: Any, tool: str) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from runbook_nb._display import Renderable
 from runbook_nb._stop import Stop
 from runbook_nb._text import clip, visible
 from runbook_nb._view import Card
-from runbook_nb.chart.progress import Look, Progress, observing
+from runbook_nb.chart.onlookers import observing
+from runbook_nb.chart.progress import Look, Progress
 from runbook_nb.errors import DefinitionError, Paused, RunCancelled, ToolRefused
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.run import Run

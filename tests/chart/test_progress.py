@@ -5,17 +5,9 @@ import asyncio
 import pytest
 
 import runbook_nb as rb
-from runbook_nb.chart import progress
-from runbook_nb.chart.progress import (
-    MAX_SHOWN,
-    Progress,
-    StepProgress,
-    begin,
-    observing,
-    wanted,
-)
+from runbook_nb.chart.onlookers import observing
+from runbook_nb.chart.progress import MAX_SHOWN, Progress, StepProgress
 from runbook_nb.errors import RunCancelled
-from runbook_nb.settings import settings
 
 
 class Watch:
@@ -289,58 +281,6 @@ def test_nobody_is_asked_anything_while_nobody_looks(calls_of):
     on = min(looked_at(lambda look: lambda status: None) for _ in range(3))
     # Being looked at costs a few calls per run, and none per branch or stage.
     assert on - off < 60
-
-
-# -- where it is wanted ----------------------------------------------------------------------
-
-
-class Stream:
-    def __init__(self, tty):
-        self.tty = tty
-
-    def isatty(self):
-        return self.tty
-
-
-@pytest.mark.parametrize(
-    ("setting", "static", "seen", "expected"),
-    [
-        ("auto", False, "", None),
-        ("auto", False, "terminal", "terminal"),
-        ("auto", False, "kernel", "cell"),
-        ("auto", False, "terminal kernel", "cell"),
-        ("auto", True, "terminal kernel", None),
-        ("off", False, "terminal kernel", None),
-        ("cell", False, "", "cell"),
-        ("terminal", False, "kernel", "terminal"),
-        ("terminal", True, "", None),
-    ],
-)
-def test_where_progress_is_wanted(monkeypatch, setting, static, seen, expected):
-    monkeypatch.setattr(progress.sys, "stderr", Stream("terminal" in seen))
-    if "kernel" in seen:
-        monkeypatch.setitem(progress.sys.modules, "ipykernel", progress)
-    else:
-        monkeypatch.delitem(progress.sys.modules, "ipykernel", raising=False)
-    with settings(progress=setting, static=static):
-        assert wanted(settings.current) == expected
-
-
-def test_without_a_stream_of_errors_there_is_no_terminal(monkeypatch):
-    monkeypatch.setattr(progress.sys, "stderr", None)
-    monkeypatch.delitem(progress.sys.modules, "ipykernel", raising=False)
-    with settings(static=False, progress="auto"):
-        assert wanted(settings.current) is None
-
-
-def test_the_setting_takes_four_words():
-    with pytest.raises(rb.errors.DefinitionError, match="progress cannot be 'loud'"):
-        settings(progress="loud")
-
-
-def test_off_begins_nothing():
-    with settings(progress="off"):
-        assert begin(type("E", (), {"options": settings.current})()) is None
 
 
 # -- views -----------------------------------------------------------------------------------

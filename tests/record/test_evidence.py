@@ -10,7 +10,7 @@ import pytest
 import runbook_nb as rb
 from runbook_nb._text import MISSING
 from runbook_nb.record.evidence import evidence_of, judged_by
-from runbook_nb.record.foreign_told import Told
+from runbook_nb.record.narrative import Told
 from runbook_nb.rules.evaluate import Decision, Selection
 from runbook_nb.rules.wording import REDACTED, summary_of
 

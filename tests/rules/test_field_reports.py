@@ -7,7 +7,8 @@ import datetime as dt
 import pytest
 
 from runbook_nb.errors import RuleError
-from runbook_nb.rules import Rule, RuleSet, Unreadable, decide, judge_facts, notes_of
+from runbook_nb.rules import Rule, RuleSet, Unreadable, decide, judge_facts
+from runbook_nb.rules.notes import notes_of
 
 
 def test_an_empty_series_is_declined_not_healthy():

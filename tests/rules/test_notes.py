@@ -10,7 +10,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from runbook_nb.errors import RuleError
-from runbook_nb.rules import Outside, Rule, RuleSet, judge_facts, notes_of
+from runbook_nb.rules import Outside, Rule, RuleSet, judge_facts
+from runbook_nb.rules.notes import notes_of
 
 DAY = dt.date.fromisoformat("2026-01-02")
 NAIVE = dt.datetime.fromisoformat("2026-01-02T00:00:00")

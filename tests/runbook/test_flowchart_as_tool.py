@@ -9,7 +9,7 @@ import pytest
 
 import runbook_nb as rb
 from runbook_nb.errors import DefinitionError, Paused
-from runbook_nb.runbook import flowchart_as_tool
+from runbook_nb.runbook.flowchart import flowchart_as_tool
 
 
 def make(fn=lambda s: s.set("n", 3), **more):

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import runbook_nb as rb
+from runbook_nb.record import recording
 from runbook_nb.runbook import tickets
 from runbook_nb.runbook.tickets import mint_chart_recording
 from runbook_nb.tools import ToolContext
@@ -37,7 +38,7 @@ def test_case_79_the_recording_redeems_in_its_published_shape(call, kit):
 
 
 def test_case_80_off_means_no_field_no_measuring_and_no_store_call(call, kit, monkeypatch):
-    monkeypatch.setattr(tickets, "recording_of", lambda run, report: 1 / 0)
+    monkeypatch.setattr(recording, "recording_of", lambda run, report: 1 / 0)
     for option in ({}, {"recording": False}):
         envelope = call(walk=option)
         assert not [key for key in envelope["result"]["walk"] if key.startswith("recording_")]
@@ -98,7 +99,7 @@ def test_case_84_over_the_ceiling_the_walk_is_filed_and_the_recording_is_not(cal
 
 
 def test_case_85_a_snapshot_that_contains_itself_costs_the_reference_only(call, monkeypatch):
-    made = tickets.recording_of
+    made = recording.recording_of
 
     def cyclic(run, report):
         recording = made(run, report)
@@ -106,7 +107,7 @@ def test_case_85_a_snapshot_that_contains_itself_costs_the_reference_only(call, 
         snapshot["loop"] = snapshot
         return rb.Recording(snapshot, [], recording.structure)
 
-    monkeypatch.setattr(tickets, "recording_of", cyclic)
+    monkeypatch.setattr(recording, "recording_of", cyclic)
     envelope, walk = recorded(call)
     assert [key for key in walk if key.startswith("recording_")] == ["recording_note"]
     assert "could not be serialised" in walk["recording_note"]

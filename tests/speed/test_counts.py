@@ -318,8 +318,8 @@ def test_showing_an_answer_again_works_nothing_out_again(bench, envelopes):
             first = envelope.view()
             assert bench.measure.calls_of(envelope.view) <= 100
             assert envelope.view().sections is first.sections
-            # Some fifty rows of three cells are drawn; a cell is written once, in some sixty calls.
-            assert calls(bench, lambda envelope=envelope: render_html(envelope.view())) <= 17_500
+            # Some fifty rows of three cells are drawn; a cell is written once, in some fifty calls.
+            assert calls(bench, lambda envelope=envelope: render_html(envelope.view())) <= 15_000
         with rb.settings(max_table_rows=7):  # shown in another way it is another view
             assert len(envelope.view().sections[0].parts[0].rows) == 7
 

@@ -9,7 +9,8 @@ from runbook_nb.artifacts import BoundArtifacts, InMemoryArtifacts
 from runbook_nb.coverage import read_absence
 from runbook_nb.errors import ArtifactError, DefinitionError, ToolRefused
 from runbook_nb.settings import settings
-from runbook_nb.tools import Session, Toolbox, ToolContext, artifact_tool
+from runbook_nb.tools import Session, Toolbox, ToolContext
+from runbook_nb.tools.redeem import artifact_tool
 
 NOBODY = "art_" + "a" * 22
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from runbook_nb._value import frozen
+from runbook_nb._value import inner
 from runbook_nb.render.layouts.base import Layout, LayoutFailed
 from runbook_nb.render.layouts.engines import DotLayout, PureLayout, PygraphvizLayout
 from runbook_nb.settings import settings
@@ -22,7 +22,7 @@ ENGINES: Final[dict[str, Layout]] = {
 HOW_TO_GET: Final = "no picture: `pip install graphviz-pure` adds what draws it"
 
 
-@frozen(kw_only=False)
+@inner(kw_only=False)
 class Laid:
     """What came of laying out a graph.
 

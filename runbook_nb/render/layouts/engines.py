@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from importlib.util import find_spec
-from sysconfig import get_path
 from typing import Final
 
 from runbook_nb.render.layouts.base import LayoutFailed, ask
@@ -47,6 +45,8 @@ class PygraphvizLayout:
 
     def available(self) -> bool:
         """Tell whether the package is installed."""
+        from importlib.util import find_spec
+
         try:
             return find_spec("pygraphviz") is not None
         except (ImportError, ValueError):
@@ -78,13 +78,21 @@ def on_path(program: str) -> str | None:
 
 @cache
 def _shipped_program() -> str | None:
-    return _among_scripts() or _of_the_wheel()
+    # Beside the interpreter is where an environment has its programs, on most systems.
+    beside = os.path.dirname(sys.executable or "")  # noqa: PTH120 - pathlib costs as much
+    return (beside and _inside(beside)) or _among_scripts() or _of_the_wheel()
 
 
 def _among_scripts() -> str | None:
     """Look where installers put the programs of wheels; nearly always it is there."""
+    from sysconfig import get_path
+
+    return _inside(get_path("scripts"))
+
+
+def _inside(folder: str) -> str | None:
     name = "graphviz-pure.exe" if os.name == "nt" else "graphviz-pure"
-    program = os.path.join(get_path("scripts"), name)  # noqa: PTH118 - pathlib costs as much
+    program = os.path.join(folder, name)  # noqa: PTH118 - as above
     if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113
         return os.path.realpath(program)
     return None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pkgutil import get_data
+import os
+from typing import Any
 
 
 def shipped(name: str) -> str:
     """Read a file of this folder.
 
-    By way of the package's loader, as `importlib.resources` would, but without what that imports:
-    it would be most of the cost of a first picture's stylesheet.
+    By way of the package's loader, as `importlib.resources` and `pkgutil` would, but without what
+    those import: it would be most of the cost of a first picture's stylesheet.
 
     Raises
     ------
@@ -21,7 +22,10 @@ def shipped(name: str) -> str:
     >>> ".rb-chip" in shipped("card.css")
     True
     """
-    return (get_data(__name__, name) or b"").decode("utf-8")
+    where = os.path.join(os.path.dirname(__file__), name)  # noqa: PTH118, PTH120 - as above
+    loader: Any = __spec__.loader
+    text: str = loader.get_data(where).decode("utf-8")
+    return text
 
 
 def shortened(text: str) -> str:

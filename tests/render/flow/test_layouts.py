@@ -178,6 +178,24 @@ def test_the_program_of_the_wheel_is_found_without_the_path(monkeypatch):
     assert Path(found).stat().st_mode & stat.S_IXUSR
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_the_program_is_looked_for_beside_the_interpreter_and_not_where_one_works(
+    monkeypatch, tmp_path, known
+):
+    program = tmp_path / "graphviz-pure"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(engines.os, "name", "posix")
+    monkeypatch.setattr(engines.sys, "executable", str(tmp_path / "python") if known else "")
+    engines._shipped_program.cache_clear()
+    try:
+        found = engines._shipped_program()
+    finally:
+        engines._shipped_program.cache_clear()
+    assert (found == str(program.resolve())) is known
+
+
 def test_dot_off_the_path_is_not_here(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert not layouts.ENGINES["dot"].available()

@@ -336,7 +336,7 @@ def test_dot_off_the_path_and_no_wheel_is_no_error(small, tools, monkeypatch):
 
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(engines, "_shipped_program", lambda: None)
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert draw(tools.flow(small)).note == HOW_TO_GET
 
 
