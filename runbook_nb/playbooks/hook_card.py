@@ -91,7 +91,9 @@ def _row(seat: Seat) -> tuple[Cell, ...]:
 def _standing(plan: PlaybookEnforcer) -> Cell:
     if plan.is_complete:
         return Badge(word="complete", role="completed")
+    step = plan.current_step
+    if step is not None and plan.state.facts_of(step.id).declined is not None:
+        return Badge(word="declined", role="failed")
     if plan.is_stuck:
         return Badge(word="stuck", role="stuck")
-    step = plan.current_step
     return Data(value="nowhere" if step is None else f"at {step.id}")

@@ -11,6 +11,7 @@ from runbook_nb.errors import PlaybookError
 from runbook_nb.playbooks import PlaybookEnforcer
 from runbook_nb.playbooks.eventlog import event_log
 from runbook_nb.playbooks.events import Declined, from_dict
+from runbook_nb.playbooks.hook import as_hook
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.render.bundle import HTML, TEXT
 
@@ -182,6 +183,13 @@ def test_every_view_says_who_declined_and_why():
         assert "declined" in told, value
     assert "declined at step 2 of 3" in repr(declined())
     assert "declined" in plan.flowchart().mermaid
+
+
+def test_the_runs_of_a_hook_tell_it():
+    plan = declined()
+    card = str(as_hook(plan))
+    assert "declined" in card
+    assert "stuck" not in card
 
 
 def test_the_brief_tells_who_and_asks_for_nothing_more():

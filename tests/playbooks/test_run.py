@@ -49,11 +49,16 @@ def test_a_run_is_the_record_that_charts_leave():
     assert run.commits[0].changes[0].key == "detection"
 
 
+def counted(overlay):
+    """Give all that an overlay counts, by name."""
+    return {name: getattr(overlay, name) for name in overlay.__slots__}
+
+
 def test_a_run_is_read_back_from_its_recording():
     run = run_of(stuck().events)
     back = rb.load_recording(run.recording().to_json())
     assert back.walk == run.walk
-    assert back.walk.raw_overlay == run.walk.raw_overlay
+    assert counted(back.walk.raw_overlay) == counted(run.walk.raw_overlay)
     assert back.walk.flowchart().dot == run.walk.flowchart().dot
     assert back.structure == run.structure
 
