@@ -305,6 +305,8 @@ class _Door:
         except BaseException as error:  # handed over to the caller, whatever it is
             self.error = error
         finally:
+            # It holds this door, which would keep what came out until the collector finds the two.
+            del self._context
             self.done = True
             del self._context  # it holds this door, and so whatever came out
             if self.ended is not None:

@@ -328,13 +328,13 @@ def test_what_is_kept_of_a_view_does_not_keep_its_envelope(bench, rows):
     import gc
     import weakref
 
-    envelope = bench.ours.caller(bench.ours.row_wise_chart(rows[:20]))()
-    envelope.view()
-    envelope.__dict__["_beside"] = beside = type("Beside", (), {})()
-    gone = weakref.ref(beside)
-    del beside
-    gc.disable()
+    gc.disable()  # from the call on, so that nothing it leaves is found by chance
     try:
+        envelope = bench.ours.caller(bench.ours.row_wise_chart(rows[:20]))()
+        envelope.view()
+        envelope.__dict__["_beside"] = beside = type("Beside", (), {})()
+        gone = weakref.ref(beside)
+        del beside
         del envelope
         assert gone() is None
     finally:
