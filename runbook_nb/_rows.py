@@ -15,7 +15,7 @@ from itertools import chain, repeat
 from operator import eq, itemgetter
 from typing import Any, Final, cast, overload
 
-from runbook_nb._frozen import ATOMS, FrozenDict, Immutable, freeze, is_flat
+from runbook_nb._frozen import ATOMS, FrozenDict, Immutable, classes_of, freeze, is_flat
 
 #: How many rows are taken apart at once, and how many are made.
 _PART: Final = 2048
@@ -226,7 +226,7 @@ def _taken_apart(rows: list[dict[str, Any]]) -> FrozenRows | None:
     keys = tuple(rows[0])
     columns = columns_of(rows, keys, exact=True)
     if columns is not None:
-        if not all(ATOMS.issuperset(set(map(type, column))) for column in columns):
+        if not all(classes_of(column) <= ATOMS for column in columns):
             return None
         taken = FrozenRows(len(rows), [(keys, columns)])
         if len(rows) <= _MADE:
@@ -268,15 +268,15 @@ def columns_of(
     """
     width = len(names)
     found: list[list[Any]] = [[] for _ in names]
-    expected: list[str] = []
     for start in range(0, len(rows), _PART):
-        part = rows[start : start + _PART]
-        size = width * len(part)
-        if len(expected) != size:
-            expected = [*names] * len(part)
+        part = rows if len(rows) <= _PART else rows[start : start + _PART]
+        size = len(part)
         keys = list(chain.from_iterable(part))
-        if keys != expected or (exact and not {str}.issuperset(set(map(type, keys)))):
+        if len(keys) != width * size or (exact and not classes_of(keys) <= {str}):
             return None
+        for at, name in enumerate(names):
+            if keys[at::width].count(name) != size:
+                return None
         for name, column in zip(names, found, strict=True):
             column.extend(map(itemgetter(name), part))
     return found

@@ -258,10 +258,14 @@ def _foreseen(before: list[tuple[int, float]], n: int) -> float:
 
 
 def mean_of(work: Callable[[], Any], least: float) -> float:
-    """Have a turn at our own work; gives seconds of a run."""
+    """Have a turn at our own work, after a collection; gives seconds of a run.
+
+    One before every run would time the caches that it has just emptied, and spare each run what it
+    leaves to the collector.
+    """
     taken: list[float] = []
+    gc.collect()
     while sum(taken) < least or not taken:
-        gc.collect()
         start = perf_counter()
         made = work()
         taken.append(perf_counter() - start)

@@ -50,9 +50,9 @@ def main(name: str) -> None:
         rows = rows_of(int(n))
         expected = dict(zip((row["subject"] for row in rows), bare_loop(rows), strict=True))
         taken: list[float] = []
+        gc.collect()
         while sum(taken) < float(least) or not taken:
             forget()
-            gc.collect()
             start = perf_counter()
             verdicts = peer.MODES[mode](rows)
             text = envelope_of(verdicts, counted(verdicts))

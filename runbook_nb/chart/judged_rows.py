@@ -1,10 +1,10 @@
 """Running a stage that judges each row: by columns, with one row of each kind run as a branch.
 
-Chart layer. Rows are judged by columns first, which says which of them go the same way. The first
-of each kind then runs through the stage's chart as any branch does, and what it appended is what
-all of its kind have. So the record is that of a fan-out, and no row but those costs a call. Where
-rows have to be run one by one (a rule is a function, a loop counts their visits, they share no
-keys) they are.
+Chart layer. Rows are judged by columns first, which says which of them go the same way. What a
+branch of each kind appends is what all of its kind have: of a row that is decided it is known, and
+of any other the first runs through the stage's chart as a branch of a fan-out does. So the record
+is that of a fan-out, and no other row costs a call. Where rows have to be run one by one (a rule
+is a function, a loop counts their visits, they share no keys) they are.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import FrozenList
 from runbook_nb.chart.endings import Steps
 from runbook_nb.chart.fanout import FanOutBranches, _collected, _failed, _fan_of
+from runbook_nb.chart.judging import VERDICT
 from runbook_nb.chart.model import JudgeEachStage
 from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.scope import Frame
 from runbook_nb.errors import ChartError, RuleError
-from runbook_nb.record.judged import JudgedFan
+from runbook_nb.record.judged import Cell, Constant, JudgedFan, compared
+from runbook_nb.record.tracks import OK
 from runbook_nb.rules.columns import Columns, as_columns
 from runbook_nb.rules.frame import judge_all
 from runbook_nb.rules.plan import DecisionPath
@@ -121,6 +123,34 @@ class _Rows(FanOutBranches):
         assert self.chart is not None  # noqa: S101 - the chart was built with the stage
         return self.chart.stages[0]
 
+    @property
+    def ordinary(self) -> bool:
+        """Whether nobody could tell whether a branch ran."""
+        return self.execution.untimed and not self.execution.watched
+
+    def goes(self, layout: tuple[str, ...], path: DecisionPath) -> bool:
+        """File a kind of rows by what its branch would append; say whether that is known.
+
+        It is of rows that are decided and go to a branch that the chart declares: they are taken,
+        judged, and the verdict is kept, as `judged_chart` says.
+        """
+        assert self.chart is not None  # noqa: S101 - the chart was built with the stage
+        take, decider = self.chart.stages
+        branch = decider.branches.get(path.branch or "")
+        if path.refuses or branch is None:
+            return False
+        args = take.args_code
+        taken = take.layout_codes(layout)
+        if taken is None:
+            return False
+        codes = (
+            *(take.stage_code, args, *taken),
+            *(decider.stage_code, *decider.decision_codes(path)),
+            *(branch.stage_code, branch.write_codes[VERDICT]),
+        )
+        self.fan.keep(codes, OK, (*map(Cell, layout), *compared(path), Constant(path.branch)))
+        return True
+
     def run(self) -> Steps:
         """Judge the rows up to the cap, and run the first branch of each kind."""
         fan, rows = self.fan, self.fan.items
@@ -142,6 +172,9 @@ class _Rows(FanOutBranches):
                     kind = known.get((layout, paths[way])) if layout >= 0 else None
                     if kind is None:
                         kind = known[layout, paths[way]] = len(known)
+                        if self.ordinary and self.goes(rows.layouts[layout], paths[way]):
+                            table.append(kind)
+                            continue
                         try:
                             yield from self.branch(first)
                         except BaseException:

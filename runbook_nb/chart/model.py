@@ -218,6 +218,11 @@ class Chart(Immutable, Renderable):
         return Known()
 
     @cached_property
+    def _forms(self) -> dict[str, Any]:
+        """By the path of the mounts around it: what every plan of the chart says (`ChartForm`)."""
+        return {}
+
+    @cached_property
     def _declined_ids(self) -> Mapping[str, str]:
         """The id that a ``declined`` branch gets at each decider that declares none."""
         deciders = [stage for stage in self.stages if isinstance(stage, DeciderStage)]

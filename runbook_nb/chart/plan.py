@@ -30,6 +30,9 @@ CALLS: Final = 1
 DECIDES: Final = 2
 MOUNTS: Final = 3
 
+#: How many layouts of mappings written whole a stage keeps the codes of.
+_MOST_LAYOUTS: Final = 64
+
 _FORMS: Final = {FunctionStage: CALLS, DeciderStage: DECIDES, SubchartStage: MOUNTS}
 
 
@@ -53,6 +56,52 @@ def _check_key(key: Any, ref: StageRef) -> None:
         raise ChartError(
             f"stage {ref.name!r} used {key!r} as a state key or event name; those are texts",
             where=ref.id,
+        )
+
+
+class StageForm:
+    """What is said of one stage whatever log it runs for, worked out once for its chart."""
+
+    __slots__ = (
+        "branches",
+        "code",
+        "default",
+        "fn",
+        "has_functions",
+        "kind",
+        "loop_to",
+        "plain",
+        "ref",
+        "stage",
+    )
+
+    def __init__(self, stage: Stage, path: str, branch: Branch | None = None) -> None:
+        self.stage = stage
+        kind = kind_of(stage)
+        if branch is not None and kind in _PLAIN:
+            kind = "branch"
+        self.ref = StageRef(stage.id, stage.name, kind, path)
+        self.code = code_of(("stage", self.ref, None, None))
+        self.loop_to = None if branch is None else branch.loop_to
+        self.kind = _FORMS.get(type(stage), 0)
+        self.plain = not (stage.blocking or stage.retry or isinstance(stage, StreamingStage))
+        self.fn = stage.fn if isinstance(stage, FunctionStage) else None
+        self.branches = {one.route: StageForm(one.stage, path, one) for one in branches_of(stage)}
+        self.default = stage.default if isinstance(stage, DeciderStage) else None
+        rules = rules_of(stage)
+        self.has_functions = rules is not None and any(not r.is_filter for r in rules.rules)
+
+
+class ChartForm:
+    """What is said of a chart whatever log it runs for: its stages, and how they follow."""
+
+    __slots__ = ("loops", "places", "stages")
+
+    def __init__(self, chart: Chart, path: str) -> None:
+        self.stages = tuple([StageForm(stage, path) for stage in chart.stages])
+        self.places = {form.stage.id: place for place, form in enumerate(self.stages)}
+        self.loops = chart.loop_to is not None or any(
+            one.loop_to is not None for form in self.stages for one in form.branches.values()
         )
 
 
@@ -98,44 +147,27 @@ class StagePlan:
     #: Where the decisions of a decider lead, as `straight` keeps them.
     ways: dict[Any, Any]
 
-    def __init__(
-        self,
-        stage: Stage,
-        log: Log,
-        chart: Chart,
-        path: str = "",
-        branch: Branch | None = None,
-    ) -> None:
+    def __init__(self, form: StageForm, log: Log, chart: Chart) -> None:
         #: Of the class that its kind says; the engine asks before it uses what only one class has.
-        self.stage: Any = stage
+        self.stage: Any = form.stage
         self.chart = chart
         self.log = log
         self._inner: ChartPlan | None = None
-        kind = kind_of(stage)
-        if branch is not None and kind in _PLAIN:
-            kind = "branch"
-        self.ref = StageRef(stage.id, stage.name, kind, path)
-        self.loop_to = None if branch is None else branch.loop_to
-        self.stage_code = log.number(code_of(("stage", self.ref, None, None)))
+        self.ref = form.ref
+        self.loop_to = form.loop_to
+        self.stage_code = log.number(form.code)
         #: What is done with it, as `run_chart` tells stages apart.
-        self.form = _FORMS.get(type(stage), 0)
+        self.form = form.kind
         #: Whether it runs once, here and now, and says nothing meanwhile.
-        self.plain = not (stage.blocking or stage.retry or isinstance(stage, StreamingStage))
+        self.plain = form.plain
         #: The compiled rules of a decider, where `straight` judges by them.
         self.judging: Any = None
-        self.branches: dict[str, StagePlan] = {}
-        self.fn: Any = None
-        self.default: str | None = None
-        self.has_functions = False
-        if isinstance(stage, FunctionStage):
-            self.fn = stage.fn
-            return
-        for one in branches_of(stage):
-            self.branches[one.route] = StagePlan(one.stage, log, chart, path, one)
-        if isinstance(stage, DeciderStage):
-            self.default = stage.default
-        rules = rules_of(stage)
-        self.has_functions = rules is not None and any(not r.is_filter for r in rules.rules)
+        self.fn: Any = form.fn
+        self.default = form.default
+        self.has_functions = form.has_functions
+        self.branches: dict[str, StagePlan] = {
+            route: StagePlan(one, log, chart) for route, one in form.branches.items()
+        }
 
     def __getattr__(self, name: str) -> Any:
         # Only what was not set comes here.
@@ -150,6 +182,15 @@ class StagePlan:
         if key is not None:
             _check_key(key, self.ref)
         return self.log.number(code_of((kind, self.ref, key, None)))
+
+    def layout_codes(self, keys: tuple[Any, ...]) -> tuple[int, ...] | None:
+        """Give the codes of writing these keys, the same as key by key; None where they are not."""
+        if not all(key.__class__ is str for key in keys):
+            return None
+        codes = tuple([self.write_codes[key] for key in keys])
+        if len(self.layouts) < _MOST_LAYOUTS:
+            self.layouts[keys] = codes
+        return codes
 
     def decision_codes(self, path: Any) -> tuple[int, ...]:
         """Give the codes of a decision that the engine itself made: what it read, then it."""
@@ -170,7 +211,8 @@ class StagePlan:
 
     def add_branch(self, branch: Branch) -> StagePlan:
         """Add a branch that the chart did not declare, for this run."""
-        plan = StagePlan(branch.stage, self.log, self.chart, self.ref.path, branch)
+        form = StageForm(branch.stage, self.ref.path, branch)
+        plan = StagePlan(form, self.log, self.chart)
         self.branches[branch.route] = plan
         return plan
 
@@ -200,14 +242,15 @@ class ChartPlan:
     __slots__ = ("chart", "last", "loop_to", "loops", "places", "stages")
 
     def __init__(self, chart: Chart, log: Log, path: str = "") -> None:
+        form: ChartForm | None = chart._forms.get(path)
+        if form is None:
+            form = chart._forms[path] = ChartForm(chart, path)
         self.chart = chart
         self.loop_to = chart.loop_to
-        self.stages = tuple(StagePlan(stage, log, chart, path) for stage in chart.stages)
+        self.stages = tuple([StagePlan(stage, log, chart) for stage in form.stages])
         self.last = len(self.stages) - 1
-        self.places = {plan.stage.id: place for place, plan in enumerate(self.stages)}
-        self.loops = chart.loop_to is not None or any(
-            one.loop_to is not None for plan in self.stages for one in plan.branches.values()
-        )
+        self.places = form.places
+        self.loops = form.loops
 
 
 def plan_chart(chart: Chart, log: Log) -> ChartPlan:

@@ -8,7 +8,7 @@ recorded state behind the log's back. When the stage ends its scope closes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from runbook_nb._frozen import (
     ATOMS,
@@ -79,9 +79,6 @@ class _Closed(dict[str, Any]):
     __getitem__ = __setitem__ = __delitem__ = __contains__ = __iter__ = __len__ = _refuse
     get = pop = append = extend = _refuse
 
-
-#: How many layouts of mappings written whole a stage keeps the codes of.
-_MOST_LAYOUTS: Final = 64
 
 #: Stands for the state, the codes and the values alike.
 _CLOSED: Any = _Closed()
@@ -359,7 +356,7 @@ class Scope(Mapping[str, Any]):
         rows = cls is FrozenDict or (cls is dict and ATOMS.issuperset(map(type, values.values())))
         if rows and values and not self._growing and not self._inherited:
             keys = tuple(values)
-            codes = self._plan.layouts.get(keys) or self._layout(keys)
+            codes = self._plan.layouts.get(keys) or self._plan.layout_codes(keys)
             if codes is not None:
                 self._codes.extend(codes)
                 self._values.extend(values.values())
@@ -373,16 +370,6 @@ class Scope(Mapping[str, Any]):
             )
         for key, value in values.items():
             self[key] = value
-
-    def _layout(self, keys: tuple[Any, ...]) -> tuple[int, ...] | None:
-        """Give the codes of writing these keys, the same as key by key; None where they are not."""
-        plan = self._plan
-        if not all(key.__class__ is str for key in keys):
-            return None
-        codes = tuple([plan.write_codes[key] for key in keys])
-        if len(plan.layouts) < _MOST_LAYOUTS:
-            plan.layouts[keys] = codes
-        return codes
 
     def merge(self, key: str, partial: Mapping[str, Any]) -> None:
         """Merge a partial mapping into a key: nested mappings key by key, the rest replaced."""

@@ -31,7 +31,7 @@ from runbook_nb.chart.model import (
     branches_of,
 )
 from runbook_nb.errors import EngineError, RunSignal, describe_error
-from runbook_nb.record.log import Log
+from runbook_nb.record.log import Tables
 from runbook_nb.record.slots import Slot, Slots
 from runbook_nb.rules.ruleset import RuleSet
 
@@ -46,12 +46,12 @@ class Table:
     ----------
     rules, slots : list
         Rule sets and slots, by their places.
-    log : Log or None
-        The log that fan-outs belong to.
+    log : Tables or None
+        The tables of the log that fan-outs belong to.
     """
 
     def __init__(
-        self, rules: Sequence[RuleSet] = (), slots: Sequence[Slots] = (), log: Log | None = None
+        self, rules: Sequence[RuleSet] = (), slots: Sequence[Slots] = (), log: Tables | None = None
     ) -> None:
         self.rules = list(rules)
         self.slots = list(slots)
@@ -167,7 +167,7 @@ def _sender() -> Any:
                 if place is not None:
                     return _slots, (place,)
                 return NotImplemented if isinstance(one, SentSlots) else (Slots, (one.fan_out,))
-            if one.__class__ is Log and not self.leaving:
+            if one.__class__ is Tables and not self.leaving:
                 return _log, ()
             return super().reducer_override(one)
 

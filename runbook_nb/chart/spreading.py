@@ -316,7 +316,7 @@ class Spread:
 
     def _came(self, cut: Cut, came: Any, table: Table | None) -> None:
         if table is not None:
-            table.log = self.execution.log
+            table.log = self.execution.log.tables
             try:
                 word, came = loads(came, table)
             except Exception as error:

@@ -19,7 +19,7 @@ from runbook_nb.chart.endings import Steps, drive
 from runbook_nb.chart.executor import Execution
 from runbook_nb.chart.fanout import FanOutBranches
 from runbook_nb.chart.model import Chart, FanOutStage, FunctionStage, Limits
-from runbook_nb.chart.plan import StagePlan
+from runbook_nb.chart.plan import StageForm, StagePlan
 from runbook_nb.chart.scope import Frame
 from runbook_nb.chart.shipping import (
     Table,
@@ -165,7 +165,8 @@ class _Away(FanOutBranches):
 
     def __init__(self, execution: Execution, work: Work, chunk: Chunk) -> None:
         stage = work.stage
-        plan = StagePlan(stage, execution.log, execution.chart, work.ref.path)
+        form = StageForm(stage, work.ref.path)
+        plan = StagePlan(form, execution.log, execution.chart)
         fan = _Part(
             execution.log,
             work.ref,

@@ -40,6 +40,9 @@ class ValueRange:
         self.high: Any = None
         self.words: dict[str, None] = {}
 
+    def __repr__(self) -> str:
+        return f"<ValueRange {self.text}>"
+
     def add(self, value: Any) -> None:
         """Take one value in."""
         if isinstance(value, int | float) and not isinstance(value, bool):

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from runbook_nb._frozen import FrozenDict, freeze
 from runbook_nb._text import MISSING
 from runbook_nb.errors import ENDS_RUN, RuleError, describe_error
-from runbook_nb.record.log import width_of
+from runbook_nb.record.log import WIDTHS
 from runbook_nb.record.shapes import facts_of
 from runbook_nb.record.tallies import mapped, places_of
 from runbook_nb.record.tracks import NOT_REACHED, STATUS_WORDS, FanOut, Track
@@ -25,10 +25,10 @@ from runbook_nb.rules.columns import Columns, smallest
 from runbook_nb.rules.evaluate import judge_facts
 from runbook_nb.rules.held import CHUNK
 from runbook_nb.rules.judging import read
-from runbook_nb.rules.plan import DecisionPath, when_of
+from runbook_nb.rules.plan import DecisionPath
 
 if TYPE_CHECKING:
-    from runbook_nb.record.log import Event, Log, Shape
+    from runbook_nb.record.log import Event, Shape, Tables
     from runbook_nb.rules.ruleset import RuleSet
 
 #: Per branch the number of its kind.
@@ -197,35 +197,32 @@ FIRST: Final = 4
 class Ahead:
     """Makes many things at a time for who looks at one after the other.
 
-    Parameters
-    ----------
-    make : callable
-        Makes those of a range.
-
     Examples
     --------
-    >>> ahead = Ahead(lambda places: [place * 10 for place in places])
-    >>> [ahead.get(place, 4) for place in (0, 1, 2, 0)]
+    >>> ahead, tens = Ahead(), lambda places: [place * 10 for place in places]
+    >>> [ahead.get(place, 4, tens) for place in (0, 1, 2, 0)]
     [None, 10, 20, None]
     """
 
-    __slots__ = ("_made", "_make", "_next", "_size")
+    __slots__ = ("_made", "_next", "_size")
 
-    def __init__(self, make: Callable[[range], list[Any]]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._next = -1
         self._size = FIRST
         self._made: tuple[int, list[Any]] = (0, [])
 
-    def get(self, place: int, end: int) -> Any:
-        """Give a thing that was made ahead, or is now; None to whoever looks here and there."""
+    def get(self, place: int, end: int, make: Callable[[range], list[Any]]) -> Any:
+        """Give a thing that was made ahead, or is now; None to whoever looks here and there.
+
+        ``make`` makes those of a range.
+        """
         start, made = self._made
         if start <= place < start + len(made):
             return made[place - start]
         if place != self._next:
             self._next, self._size = place + 1, FIRST
             return None
-        made = self._make(range(place, min(place + self._size, end)))
+        made = make(range(place, min(place + self._size, end)))
         self._made = place, made
         # Two neighbours may be all that is wanted: the further somebody goes, the more are made.
         self._size = min(2 * self._size, CHUNK)
@@ -253,7 +250,7 @@ class JudgedFan(FanOut):
 
     items: Columns
 
-    def __init__(self, log: Log, *args: Any, rules: RuleSet, **facts: Any) -> None:
+    def __init__(self, log: Tables, *args: Any, rules: RuleSet, **facts: Any) -> None:
         super().__init__(log, *args, room=False, **facts)
         self.rules = rules
         self.kinds: list[Kind] = []
@@ -267,18 +264,22 @@ class JudgedFan(FanOut):
         self._counted: tuple[Any, int, dict[int, int]] | None = None
         #: Rows that somebody has, so that each is one object and no other.
         self._handed: WeakValueDictionary[int, FrozenDict] | None = None
-        self._rows = Ahead(self._read)
-        self._parts = Ahead(self._gathered)
+        self._rows = Ahead()
+        self._parts = Ahead()
 
     # -- filing ----------------------------------------------------------------------------
 
     def close(self, index: int, track: Track, status: int, note: str | None = None) -> None:
         """Take the branch that ran as the first of its kind; `file` says which others are."""
-        shape = self.log.shape_number(tuple(track.codes))
-        events = facts_of(self.log, self.log.shapes[shape]).events
-        self.kinds.append(Kind(shape, status, tuple(self._sources(track, events))))
+        codes = tuple(track.codes)
+        events = facts_of(self.log, self.log.shapes[self.log.shape_number(codes)]).events
+        self.keep(codes, status, self._sources(track, events))
         if note is not None:
             self.notes[index] = note
+
+    def keep(self, codes: tuple[int, ...], status: int, sources: tuple[Source, ...]) -> None:
+        """Take what all branches of a kind appended, and where each of their values is found."""
+        self.kinds.append(Kind(self.log.shape_number(codes), status, sources))
 
     def file(self, numbers: Sequence[int]) -> None:
         """Say of which kind each branch is that began."""
@@ -295,28 +296,30 @@ class JudgedFan(FanOut):
         self.numbers = numbers if kept else smallest(numbers, most)  # type: ignore[assignment]
         self._tally = []
 
-    def _sources(self, track: Track, events: Iterable[Event]) -> Iterator[Source]:
+    def _sources(self, track: Track, events: Iterable[Event]) -> tuple[Source, ...]:
+        """Say where each value of a branch is found."""
+        found: list[Source] = []
+        values = track.values
         rows: Any = None
-        for event in events:
-            code = event.code
-            rows = code.stage if rows is None else rows
-            if code.path is not None:
-                yield from _compared(code.path)
-            elif code.kind == _TAKES and code.stage == rows:
-                yield Cell(code.key or "")
-            elif code.kind == "error":
-                told = Told(track.values[event.at])
-                yield Refusal(self.rules) if self._refused(track) else told
-            else:
-                end = event.at + width_of(code)
-                yield from map(Constant, track.values[event.at : end])
+        for (kind, stage, key, path), at, _ in events:
+            if rows is None:
+                rows = stage
+            if path is not None:
+                found += compared(path)
+            elif kind == _TAKES and stage == rows:
+                found.append(Cell(key or ""))
+            elif kind == "error":
+                found.append(Refusal(self.rules) if self._refused(track) else Told(values[at]))
+            elif WIDTHS[kind]:
+                found += map(Constant, values[at : at + WIDTHS[kind]])
+        return tuple(found)
 
     def _refused(self, track: Track) -> bool:
         return all(self.log.codes[number].path is None for number in track.codes)
 
-    def move(self, log: Log, numbers: Sequence[int]) -> None:
+    def move(self, log: Tables, numbers: Sequence[int]) -> None:
         """Belong to another log from now on, where its shapes have these numbers."""
-        self.log = log
+        self.log = log.tables
         self.kinds = [kind._replace(shape=numbers[kind.shape]) for kind in self.kinds]
         self._counted = None
 
@@ -343,7 +346,7 @@ class JudgedFan(FanOut):
             self._handed = WeakValueDictionary()
         row = self._handed.get(index)
         if row is None:
-            row = self._rows.get(index, len(self))
+            row = self._rows.get(index, len(self), self._read)
             row = self._handed.setdefault(index, self.items[index] if row is None else row)
         return row
 
@@ -354,7 +357,7 @@ class JudgedFan(FanOut):
         """Gather the values of a branch."""
         if index >= len(self.numbers):
             return (), 0
-        part = self._parts.get(index, len(self.numbers))
+        part = self._parts.get(index, len(self.numbers), self._gathered)
         if part is not None:
             return part, 0
         items = self.items
@@ -433,7 +436,7 @@ class JudgedFan(FanOut):
     def status_count(self, status: int) -> int:
         """Count the branches that ended like this."""
         counted = zip(self.kinds, self._times(), strict=True)
-        found = sum(times for kind, times in counted if kind.status == status)
+        found = sum([times for kind, times in counted if kind.status == status])
         return found + (len(self) - len(self.numbers) if status == NOT_REACHED else 0)
 
     def ended_as(self, *statuses: int) -> Iterator[int]:
@@ -519,11 +522,7 @@ class JudgedFan(FanOut):
         return None if found is MISSING else found
 
 
-def _compared(path: DecisionPath) -> Iterator[Source]:
+def compared(path: DecisionPath) -> Iterator[Source]:
     """Say where the values of a decision are found."""
-    for tried in path.tried:
-        when = when_of(path.rules, tried)
-        if isinstance(when, dict | Mapping):  # decisions by functions are made row by row
-            for key, ops in when.items():
-                source: Source = Followed(key) if "." in key else Cell(key)
-                yield from [source] * len(ops)
+    for key in path.compared:
+        yield Followed(key) if "." in key else Cell(key)

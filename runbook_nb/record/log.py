@@ -44,6 +44,7 @@ __all__ = [
     "Log",
     "Shape",
     "StageRef",
+    "Tables",
     "Track",
     "code_of",
 ]
@@ -228,10 +229,11 @@ class Known:
     leaves, and finds no number here that it did not give itself.
     """
 
-    __slots__ = ("_lock", "codes", "facts")
+    __slots__ = ("_lock", "codes", "count", "facts")
 
     def __init__(self) -> None:
         self.codes: list[Code] = []
+        self.count = 0
         #: By sequences of numbers what `work_out` says of them.
         self.facts: dict[tuple[int, ...], Any] = {}
         self._lock = threading.Lock()
@@ -239,13 +241,17 @@ class Known:
     def take(self, number: int, code: Code) -> bool:
         """Give a code that no run has met before its number; say whether it has it now."""
         with self._lock:
-            if number == len(self.codes) < MOST_KNOWN:
+            if number == self.count < MOST_KNOWN:
                 self.codes.append(code)
-            return number < len(self.codes) and self.codes[number] == code
+                self.count += 1
+            return number < self.count and self.codes[number] == code
 
 
-class Log:
-    """The log of one run: the code table, the shapes, the root track.
+class Tables:
+    """What can happen in a run, by number: its codes, and the shapes that are sequences of them.
+
+    It is all a fan-out needs of the log it stands in. What was recorded holds the fan-outs, so that
+    one which held the whole log would keep itself alive.
 
     Parameters
     ----------
@@ -258,19 +264,17 @@ class Log:
         "_lock",
         "_numbers",
         "_paths",
+        "_shared",
         "_specs",
         "_stages",
         "codes",
-        "known",
-        "root",
         "shape_numbers",
         "shapes",
-        "taken_back",
     )
 
     def __init__(self, known: Known | None = None) -> None:
-        #: None as soon as the run has met something else than the others did.
-        self.known = known
+        #: Empty as soon as the run has met something else than the others did.
+        self._shared = [] if known is None else [known]
         self.codes: list[Code] = []
         self._numbers: dict[Code, int] = {}
         #: Of each code: itself, its width, the number of its stage, whether it begins an execution.
@@ -278,35 +282,37 @@ class Log:
         self._stages: dict[StageRef, int] = {}
         self.shapes: list[Shape] = []
         self.shape_numbers: dict[tuple[int, ...], int] = {}
-        self.root = Track()
-        #: What stages wrote that was taken back, by key: no longer part of the record, and still
-        #: something that a text on it may quote.
-        self.taken_back: list[tuple[str, Any]] = []
         #: The decision paths met of the first rule set; once there is another, paths by content.
         self._paths: dict[DecisionPath, DecisionPath] = {}
-        self._alike: dict[Any, DecisionPath] | None = None
+        self._alike: dict[Any, DecisionPath] = {}
         # Stages moved to threads intern codes too; only the first meeting of a code takes it.
         self._lock = threading.Lock()
+
+    @property
+    def tables(self) -> Tables:
+        """The tables alone."""
+        return self
+
+    @property
+    def known(self) -> Known | None:
+        """What other runs of the chart have worked out, while this one goes their way."""
+        return self._shared[0] if self._shared else None
 
     def number(self, code: Code) -> int:
         """Intern a code."""
         found = self._numbers.get(code)
-        if found is not None:
-            return found
-        with self._lock:
-            found = self._numbers.get(code)
-            if found is None:
-                found = len(self.codes)
-                self.codes.append(code)
-                self._numbers[code] = found
-                known = self.known
-                if known is not None and not (
-                    code == known.codes[found]
-                    if found < len(known.codes)
-                    else known.take(found, code)
-                ):
-                    self.known = None
-            return found
+        if found is None:
+            with self._lock:
+                at = len(self.codes)
+                found = self._numbers.setdefault(code, at)
+                if found == at:
+                    self.codes.append(code)
+                    for known in self._shared:
+                        if not (
+                            code == known.codes[at] if at < known.count else known.take(at, code)
+                        ):
+                            self._shared.clear()
+        return found
 
     def same_path(self, path: DecisionPath) -> DecisionPath:
         """Give the path already met that says the same of equal rules, or the path itself.
@@ -316,12 +322,12 @@ class Log:
         """
         if path in self._paths:
             return path
-        if self._alike is None:
+        if not self._alike:
             first = next(iter(self._paths), path)
             if path.rules is first.rules:
                 self._paths[path] = path
                 return path
-            self._alike = {_path_key(known): known for known in self._paths}
+            self._alike.update({_path_key(known): known for known in self._paths})
         return self._alike.setdefault(_path_key(path), path)
 
     def shape_number(self, codes: tuple[int, ...]) -> int:
@@ -372,6 +378,56 @@ class Log:
                     specs.append((code, width_of(code), stage, _BEGINNING.get(code.kind, 0)))
         return specs
 
+    def width_of(self, codes: Sequence[int]) -> int:
+        """Say how many values go with a sequence of codes."""
+        specs = self._all_specs()
+        return sum([specs[number][1] for number in codes])
+
+    def executed(self, track: Track) -> int:
+        """Count the stages executed on a track, looking at no code twice."""
+        at, count = track.counted
+        codes, table = track.codes, self.codes
+        count += sum(1 for place in range(at, len(codes)) if table[codes[place]].kind == "stage")
+        track.counted = (len(codes), count)
+        return count
+
+    def executions_in(self, codes: Sequence[int]) -> int:
+        """Count the stages executed in a sequence of codes, at once and by numbers alone."""
+        return sum(map(self._of_kind("stage").__contains__, codes))
+
+    def have_fan_outs(self, codes: Sequence[int]) -> bool:
+        """Say whether anything ran side by side in a sequence of codes."""
+        return not self._of_kind("fan_out").isdisjoint(codes)
+
+    def _of_kind(self, kind: str) -> set[int]:
+        return {number for number, code in enumerate(self.codes) if code.kind == kind}
+
+
+class Log(Tables):
+    """The log of one run: its tables, and the root track.
+
+    Parameters
+    ----------
+    known : Known, optional
+        What other runs of the chart have worked out.
+    """
+
+    __slots__ = ("_tables", "root", "taken_back")
+
+    def __init__(self, known: Known | None = None) -> None:
+        self._tables = tables = Tables(known)
+        for name in Tables.__slots__:  # the same objects
+            setattr(self, name, getattr(tables, name))
+        self.root = Track()
+        #: What stages wrote that was taken back, by key: no longer part of the record, and still
+        #: something that a text on it may quote.
+        self.taken_back: list[tuple[str, Any]] = []
+
+    @property
+    def tables(self) -> Tables:
+        """The tables alone, shared with this log."""
+        return self._tables
+
     def take_back(self, track: Track, start: int, kinds: frozenset[str] | None = None) -> None:
         """Remove codes from the end of a track, of these kinds or all, and their values.
 
@@ -399,30 +455,6 @@ class Log:
                 track.values.extend(held)
             else:
                 self.taken_back.extend((code.key or "", value) for value in held)
-
-    def width_of(self, codes: Sequence[int]) -> int:
-        """Say how many values go with a sequence of codes."""
-        specs = self._all_specs()
-        return sum([specs[number][1] for number in codes])
-
-    def executed(self, track: Track) -> int:
-        """Count the stages executed on a track, looking at no code twice."""
-        at, count = track.counted
-        codes, table = track.codes, self.codes
-        count += sum(1 for place in range(at, len(codes)) if table[codes[place]].kind == "stage")
-        track.counted = (len(codes), count)
-        return count
-
-    def executions_in(self, codes: Sequence[int]) -> int:
-        """Count the stages executed in a sequence of codes, at once and by numbers alone."""
-        return sum(map(self._of_kind("stage").__contains__, codes))
-
-    def have_fan_outs(self, codes: Sequence[int]) -> bool:
-        """Say whether anything ran side by side in a sequence of codes."""
-        return not self._of_kind("fan_out").isdisjoint(codes)
-
-    def _of_kind(self, kind: str) -> set[int]:
-        return {number for number, code in enumerate(self.codes) if code.kind == kind}
 
     def fan_outs(self) -> Iterator[FanOut]:
         """Yield the fan-outs of the root chart, in the order they ran.

@@ -166,18 +166,21 @@ class Rows:
         """Say how many rows tell of what spread: of its branches, and one more."""
         if not len(fan):
             return 0
-        if id(fan) not in self._sums:
-            plain, counts = self._plain_rows(fan), fan.shape_counts()
-            if len(plain) == len(counts):  # nothing is summed up before a place is looked for
-                return 1 + sum(plain[number] * times for number, times in counts.items())
+        plain = {} if id(fan) in self._sums else self._plain_rows(fan)
+        counts = fan.shape_counts()
+        if len(plain) == len(counts):  # nothing is summed up before a place is looked for
+            return 1 + sum([plain[number] * times for number, times in counts.items()])
         return 1 + self.sums_of(fan).total
 
     def _plain_rows(self, fan: FanOut) -> dict[int, int]:
         """Give the rows of a branch by its shape, of the shapes in which nothing fans out."""
         frame = FRAME if fan.is_fan_out else 0
-        shapes = self._log.shapes
-        facts = {number: facts_of(self._log, shapes[number]) for number in fan.shape_counts()}
-        return {number: frame + one.rows for number, one in facts.items() if not one.fan_outs}
+        log, found = self._log, {}
+        for number in fan.shape_counts():
+            facts = facts_of(log, log.shapes[number])
+            if not facts.fan_outs:
+                found[number] = frame + facts.rows
+        return found
 
     def branch_rows(self, fan: FanOut, index: int) -> int:
         """Say how many rows a branch has, those around it included."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from runbook_nb._frozen import FrozenDict, FrozenList, deep_merge, freeze
-from runbook_nb.record.log import MOST_KNOWN, ROW_TYPES, Code, Event, Log, Shape
+from runbook_nb.record.log import MOST_KNOWN, ROW_TYPES, Code, Event, Shape, Tables
 
 #: Kinds of code that change state.
 STATE_CODES: Final = frozenset({"write", "update", "append", "delete"})
@@ -68,7 +68,7 @@ class ShapeFacts(NamedTuple):
     conditions: int
 
 
-def facts_of(log: Log, shape: Shape) -> ShapeFacts:
+def facts_of(log: Tables, shape: Shape) -> ShapeFacts:
     """Give the facts of an interned shape, worked out at the first asking."""
     found: ShapeFacts | None = shape.__dict__.get("facts")
     if found is None:
@@ -76,7 +76,7 @@ def facts_of(log: Log, shape: Shape) -> ShapeFacts:
     return found
 
 
-def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
+def work_out(log: Tables, codes: Sequence[int]) -> ShapeFacts:
     """Work out the facts of a sequence of codes, or give those that another run has found."""
     # In this order: a number that the log gave after it had left the others is looked for nowhere.
     told = tuple(codes)
@@ -91,7 +91,7 @@ def work_out(log: Log, codes: Sequence[int]) -> ShapeFacts:
     return found
 
 
-def _worked_out(log: Log, codes: tuple[int, ...]) -> ShapeFacts:
+def _worked_out(log: Tables, codes: tuple[int, ...]) -> ShapeFacts:
     events = tuple(log.events(codes))
     level = next((e.code.stage.path for e in events if e.code.kind == "stage"), "")
     changes, fan_outs, judged, types = [], [], [], []
@@ -213,7 +213,7 @@ class Level(NamedTuple):
 
 
 def replayed_levels(
-    log: Log,
+    log: Tables,
     codes: Sequence[int],
     values: Sequence[Any],
     path: str,
@@ -223,7 +223,7 @@ def replayed_levels(
 
     Parameters
     ----------
-    log : Log
+    log : Tables
     codes, values : sequence
         The track.
     path : str
@@ -252,7 +252,7 @@ def replayed_levels(
 
 
 def replayed(
-    log: Log,
+    log: Tables,
     codes: Sequence[int],
     values: Sequence[Any],
     path: str,

@@ -218,6 +218,32 @@ class Structure(Immutable, Renderable):
     def _kinds(self) -> dict[str | None, tuple[StructureNode, ...]]:
         return _gathered((node.kind, node) for node in self.nodes)
 
+    def fan_out_of(self, key: str) -> str:
+        """Give the key of the fan-out a node stands in; empty at the top.
+
+        Charts mounted in the fan-out's branches are part of them.
+
+        Examples
+        --------
+        >>> from runbook_nb.chart.builder import flow_chart
+        >>> one = flow_chart("one", lambda s: 1, id="one").build()
+        >>> structure = (flow_chart("c", lambda s: s.set("xs", [1, 2]), id="a")
+        ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
+        ...                            max_branches=1, into="out").build()).structure
+        >>> structure.fan_out_of("each/one"), structure.fan_out_of("a")
+        ('each', '')
+        """
+        frames, heads = self._frames, self.heads
+        frame = frames.get(key)
+        while frame is not None and heads[frame].kind != "fan_out":
+            frame = frames.get(frame)
+        return frame or ""
+
+    @cached_property
+    def deciding(self) -> frozenset[str]:
+        """The keys of the fan-outs in whose branches a decider stands; empty for the top."""
+        return frozenset([self.fan_out_of(node.key) for node in self._kinds.get("decider", ())])
+
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form of the whole graph.
 

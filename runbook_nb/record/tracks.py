@@ -25,7 +25,7 @@ from runbook_nb.record.tallies import (
 )
 
 if TYPE_CHECKING:
-    from runbook_nb.record.log import Log, Shape, StageRef
+    from runbook_nb.record.log import Shape, StageRef, Tables
 
 
 class Track:
@@ -140,7 +140,7 @@ class FanOut:
 
     def __init__(
         self,
-        log: Log,
+        log: Tables,
         stage: StageRef,
         items: Sequence[Any],
         *,
@@ -155,7 +155,7 @@ class FanOut:
         self.form = form
         self.bases = bases
         self.execution = execution
-        self.log = log
+        self.log = log.tables
         self.stage = stage
         self.items = items
         self.cap = cap
@@ -256,9 +256,9 @@ class FanOut:
             self.statuses[index] = FAILED
             self.notes[index] = why
 
-    def move(self, log: Log, numbers: Sequence[int]) -> None:
+    def move(self, log: Tables, numbers: Sequence[int]) -> None:
         """Belong to another log from now on, where its shapes have these numbers."""
-        self.log = log
+        self.log = log.tables
         self.changed()
         self.shapes = array("i", [n if n < 0 else numbers[n] for n in self.shapes])
 

@@ -13,7 +13,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, overload
 
-from runbook_nb._frozen import ATOMS, MadeOnDemand
+from runbook_nb._frozen import ATOMS, MadeOnDemand, classes_of
 from runbook_nb._json import plain_scalar
 from runbook_nb._text import MISSING
 from runbook_nb.rules.facts import snapshot
@@ -226,7 +226,7 @@ class PlainColumn(Held):
     @classmethod
     def of_cells(cls, cells: list[Any]) -> PlainColumn:
         """Hold the cells of a frame: every NA as None, what could change as a snapshot."""
-        classes = frozenset(map(type, cells))
+        classes = classes_of(cells)
         if classes <= SETTLED:
             return cls(cells, classes)
         if classes <= SETTLED | {float}:
@@ -264,7 +264,7 @@ class PlainColumn(Held):
     def classes(self) -> frozenset[type]:
         """The exact classes of the values."""
         if self._classes is None:
-            self._classes = frozenset(map(type, self._values))
+            self._classes = classes_of(self._values)
         return self._classes
 
     def __reduce__(self) -> tuple[Any, ...]:

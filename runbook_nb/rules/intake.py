@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from runbook_nb._frozen import ATOMS, FrozenDict
+from runbook_nb._frozen import ATOMS, FrozenDict, classes_of
 from runbook_nb._rows import columns_of
 from runbook_nb._text import MISSING, visible
 from runbook_nb.errors import RuleError
@@ -189,7 +189,7 @@ def _mappings(rows: Sequence[Any]) -> list[Any]:
 
 def _cells(cells: list[Any]) -> PlainColumn:
     """Hold the values of rows: they stay what they are, what could change as a snapshot."""
-    classes = frozenset(map(type, cells))
+    classes = classes_of(cells)
     if classes <= _KEPT:
         return PlainColumn(cells, classes)
     return PlainColumn([v if type(v) in _KEPT else snapshot(v) for v in cells])

@@ -85,6 +85,8 @@ class DecisionPath(Immutable):
         The rules that were true, for a selection.
     keys : tuple of str
         The keys read by filters, in order, once per tried rule.
+    compared : tuple of str
+        The key of each value that filters recorded, in order.
     meanings : tuple of (str, str)
         What ran says about its branches: default, then unreadable if it fired, then tried rules.
     unreadable : dict or None
@@ -100,6 +102,7 @@ class DecisionPath(Immutable):
     __slots__ = (
         "branch",
         "codes",
+        "compared",
         "keys",
         "meanings",
         "outside_index",
@@ -137,6 +140,7 @@ class DecisionPath(Immutable):
         self.refuses = refuses
         self.selected = tuple(t.position for t in tried if t.result is True and not t.outside)
         self.keys = tuple(key for t in tried for key in keys_of(rules, t))
+        self.compared = tuple(self._compared())
         self.meanings = tuple(self._meanings())
         self.plain = {YES, NO}.issuperset(codes) and not any(map(self._says_more, tried))
 
@@ -146,6 +150,12 @@ class DecisionPath(Immutable):
             return False
         declares = not tried.outside and self.rules.rules[tried.position].unit is not None
         return declares or not PRESENCE.isdisjoint(chain.from_iterable(when.values()))
+
+    def _compared(self) -> Iterable[str]:
+        for tried in self.tried:
+            when = when_of(self.rules, tried)
+            for key, ops in when.items() if isinstance(when, Mapping) else ():
+                yield from [key] * len(ops)
 
     @property
     def width(self) -> int:

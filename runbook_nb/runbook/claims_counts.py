@@ -12,7 +12,7 @@ from typing import Any, Final
 from runbook_nb._text import counted
 from runbook_nb.record.claims import ANY, HIDDEN, NOTHING_ELSE, Claims, Place
 from runbook_nb.record.redact import PLACEHOLDER
-from runbook_nb.runbook.fans import FanOutGroup, place_of
+from runbook_nb.runbook.fans import FanOutGroup
 from runbook_nb.runbook.grounds import Ground
 from runbook_nb.runbook.verdicts import DECLINED_VERDICT
 
@@ -152,7 +152,7 @@ def _deciders_in(ground: Ground, group: FanOutGroup) -> int:
     structure = ground.dossier.structure
     kinds = ("decider", "selector")
     return sum(
-        1 for n in structure.nodes if n.kind in kinds and place_of(structure, n.key) == group.key
+        1 for n in structure.nodes if n.kind in kinds and structure.fan_out_of(n.key) == group.key
     )
 
 
@@ -176,7 +176,7 @@ def _cap_of(ground: Ground, group: FanOutGroup) -> int | None:
     loops = any(edge.kind == "loop" for edge in structure.edges)
     again = any(one.execution for one in ground.subjects if one.stage == group.key)
     cap = None if node is None else node.detail.get("cap")
-    once = not place_of(structure, group.key) and not again and (not loops or ground.complete)
+    once = not structure.fan_out_of(group.key) and not again and (not loops or ground.complete)
     return cap if type(cap) is int and once else None
 
 
@@ -193,7 +193,7 @@ def _names(ground: Ground, claims: Claims, number: int, group: FanOutGroup) -> N
     id_ = f"structure.fan_out[{group.key}]"
     holds = node is not None and node.kind == "fan_out" and found == expected
     claims.settle(id_, told, holds, "the structure", *places, told=(found, expected))
-    deciders = {place_of(structure, n.key) for n in structure.nodes if n.kind == "decider"}
+    deciders = structure.deciding
     told = f"{group.key} {'decides' if group.decides else 'does not decide'}"
     decides = group.key in deciders or counts.has_decider
     places = [(*base, "decides")]
@@ -211,7 +211,7 @@ def _judges(
     word = "are" if group.judges else "are not"
     told = f"the rows {word} about the subjects of {group.key}"
     named = {
-        place_of(dossier.structure, node.key)
+        dossier.structure.fan_out_of(node.key)
         for node in dossier.structure.find(dossier.decider or "", "decider")
     }
     others = [one for one in dossier.fan_outs if one is not group]

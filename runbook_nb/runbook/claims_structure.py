@@ -30,7 +30,6 @@ from runbook_nb.record.structure import (
     StructureNode,
 )
 from runbook_nb.rules.model import DECLINED_BRANCH
-from runbook_nb.runbook.fans import place_of
 from runbook_nb.runbook.grounds import Ground
 
 _Part = TypeVar("_Part")
@@ -233,7 +232,7 @@ def _deciders(ground: Ground, structure: Structure, claims: Claims) -> None:
         inside = [
             node.branch
             for node in structure.nodes
-            if node.branch is not None and place_of(structure, node.key) == group.key
+            if node.branch is not None and structure.fan_out_of(node.key) == group.key
         ]
         if not inside or not group.counts.by_branch:
             continue

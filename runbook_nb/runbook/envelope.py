@@ -44,6 +44,20 @@ if TYPE_CHECKING:
 ENVELOPE_KEYS: Final = ("af_coverage", "result")
 
 
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    return json.JSONEncoder(
+        ensure_ascii=False,
+        allow_nan=False,
+        check_circular=False,  # what is frozen holds nothing of itself
+        indent=indent,
+        separators=(",", ":") if indent is None else (",", ": "),
+    )
+
+
+#: Writes answers without a space or a line break.
+_COMPACT: Final = _encoder(None)
+
+
 class Envelope(Renderable, FrozenDict):
     """A runbook's answer.
 
@@ -434,15 +448,9 @@ class Envelope(Renderable, FrozenDict):
 
     def to_json(self, *, dossier: bool = False, indent: int | None = None) -> str:
         """Give the wire form as strict JSON, in its own key order."""
-        separators = (",", ":") if indent is None else (",", ": ")
         # Frozen mappings and lists are written as they stand; only a dossier is put beside them.
-        return json.dumps(
-            self.to_dict(dossier=True) if dossier else self,
-            ensure_ascii=False,
-            allow_nan=False,
-            indent=indent,
-            separators=separators,
-        )
+        told = self.to_dict(dossier=True) if dossier else self
+        return (_COMPACT if indent is None else _encoder(indent)).encode(told)
 
     def to_html(self, path: str | PathLike[str]) -> Path:
         """Write the answer as one page that needs no network, script or kernel.

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import Immutable
 from runbook_nb._value import inner
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
-from runbook_nb.record.log import FanOut
+from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.shapes import ShapeFacts, facts_of
-from runbook_nb.record.structure import Structure
 
 if TYPE_CHECKING:
     from runbook_nb.record.run import Run
@@ -89,9 +88,10 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
         found.setdefault(text(key), []).append(fan)
     structure = run.structure
     counted = {key: _summed([count_fan_out(fan) for fan in fans]) for key, fans in found.items()}
-    deciders = {place_of(structure, n.key) for n in structure.nodes if n.kind == "decider"}
-    named = _places_of(structure, decider)
-    decides = {key: key in deciders or counts.has_decider for key, counts in counted.items()}
+    deciding = structure.deciding
+    deciders = () if decider is None else structure.find(decider, "decider")
+    named = {structure.fan_out_of(node.key) for node in deciders}
+    decides = {key: key in deciding or counts.has_decider for key, counts in counted.items()}
     if named:
         judges = {key: key in named for key in counted}
     elif any(decides.values()):
@@ -112,52 +112,24 @@ def fan_out_groups(run: Run, decider: str | None = None) -> tuple[FanOutGroup, .
     )
 
 
-def place_of(structure: Structure, key: str) -> str:
-    """Give the key of the fan-out a node stands in; empty at the top.
-
-    Charts mounted in the fan-out's branches are part of them.
-
-    Examples
-    --------
-    >>> from runbook_nb.chart.builder import flow_chart
-    >>> one = flow_chart("one", lambda s: 1, id="one").build()
-    >>> chart = (flow_chart("c", lambda s: s.set("xs", [1, 2]), id="a")
-    ...     .add_parallel_for_each("Each", id="each", items=lambda s: s["xs"], branch=one,
-    ...                            max_branches=1, into="out").build())
-    >>> place_of(chart.structure, "each/one"), place_of(chart.structure, "a")
-    ('each', '')
-    """
-    frames, heads = structure.frames(), structure.heads
-    frame = frames.get(key)
-    while frame is not None and heads[frame].kind != "fan_out":
-        frame = frames.get(frame)
-    return frame or ""
-
-
-def _places_of(structure: Structure, decider: str | None) -> set[str]:
-    if decider is None:
-        return set()
-    return {place_of(structure, node.key) for node in structure.find(decider, "decider")}
-
-
 def _executions(walk: Walk) -> Iterator[tuple[str, FanOut]]:
     """Yield every fan-out that ran with its key, each before those inside its branches."""
-    log = walk.log
+    return _inside(walk.log, *walk.raw_own[:4])
 
-    def inside(facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str) -> Any:
-        for event in facts.fan_outs:
-            fan: FanOut = values[offset + event.at]
-            key = f"{prefix}{fan.stage.key}"
-            if fan.is_fan_out:
-                yield key, fan
-            numbers = fan.shape_counts()
-            nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
-            for index, shape in fan.begun() if nested else ():
-                if shape.number in nested:
-                    inner = facts_of(log, shape)
-                    yield from inside(inner, *fan.part(index), fan.template(prefix))
 
-    return inside(*walk.raw_own[:4])  # type: ignore[no-any-return]
+def _inside(
+    log: Log, facts: ShapeFacts, values: Sequence[Any], offset: int, prefix: str
+) -> Iterator[tuple[str, FanOut]]:
+    for event in facts.fan_outs:
+        fan: FanOut = values[offset + event.at]
+        if fan.is_fan_out:
+            yield f"{prefix}{fan.stage.key}", fan
+        numbers = fan.shape_counts()
+        nested = {number for number in numbers if facts_of(log, log.shapes[number]).fan_outs}
+        for index, shape in fan.begun() if nested else ():
+            if shape.number in nested:
+                inner = facts_of(log, shape)
+                yield from _inside(log, inner, *fan.part(index), fan.template(prefix))
 
 
 def _summed(counts: Sequence[FanOutCounts]) -> FanOutCounts:

@@ -17,7 +17,7 @@ from runbook_nb.record.overlay import Overlay, Spread
 from runbook_nb.record.redact import Redactor
 from runbook_nb.record.structure import Structure, StructureNode
 from runbook_nb.rules import Decision
-from runbook_nb.runbook.fans import FanOutGroup, place_of
+from runbook_nb.runbook.fans import FanOutGroup
 
 if TYPE_CHECKING:
     from runbook_nb._view import Flow
@@ -58,7 +58,7 @@ def retold_path(ground: Ground, facts: SubjectFacts) -> Flow | None:
         return None
     if facts.stage not in {group.key for group in dossier.fan_outs}:
         return retold_flow(ground)  # the run's own decision: its path is that of the run
-    inside = [node for node in structure.nodes if place_of(structure, node.key) == facts.stage]
+    inside = [node for node in structure.nodes if structure.fan_out_of(node.key) == facts.stage]
     deciders = [node for node in inside if node.kind == "decider"]
     if facts.status != "ok" or len(deciders) != 1:
         return None
@@ -159,7 +159,7 @@ def _is_plain(structure: Structure) -> bool:
         node.kind in _PLAIN
         and not {"retry", "form", "loop_to", "lazy"} & node.detail.keys()
         and node.detail.get("template", "built") == "built"
-        and (node.kind != "fan_out" or not place_of(structure, node.key))
+        and (node.kind != "fan_out" or not structure.fan_out_of(node.key))
         for node in structure.nodes
     )
 
@@ -173,7 +173,7 @@ def _went_through(group: FanOutGroup) -> bool:
 def _own_decisions(ground: Ground, structure: Structure) -> list[_Made] | None:
     """Give the decisions of the top; None where one was made that is not carried."""
     deciders = [
-        n for n in structure.nodes if n.kind == "decider" and not place_of(structure, n.key)
+        n for n in structure.nodes if n.kind == "decider" and not structure.fan_out_of(n.key)
     ]
     if not deciders:
         return []
@@ -222,7 +222,7 @@ def _fan_out(
         past_cap=counts.past_cap,
         begun=begun,
     )
-    inside = [node for node in structure.nodes if place_of(structure, node.key) == key]
+    inside = [node for node in structure.nodes if structure.fan_out_of(node.key) == key]
     deciders = [node for node in inside if node.kind == "decider"]
     if len(deciders) > 1:
         return False
@@ -250,7 +250,7 @@ def _ran_inside(overlay: Overlay, inside: Sequence[StructureNode], begun: int) -
 def _ran(overlay: Overlay, structure: Structure, groups: dict[str, FanOutGroup]) -> None:
     """Count what ran at the top: each stage once, of branches the one that was taken."""
     for node in structure.nodes:
-        if place_of(structure, node.key):
+        if structure.fan_out_of(node.key):
             continue
         taken = node.branch is None or overlay.routes[node.decider or "", node.branch]
         overlay.runs[node.key] += 1 if taken else 0
@@ -272,8 +272,8 @@ def _edges(overlay: Overlay, structure: Structure, groups: dict[str, FanOutGroup
             after = {
                 edge.target
                 for edge in structure.edges
-                if place_of(structure, edge.source) == key
-                and not place_of(structure, edge.target)
+                if structure.fan_out_of(edge.source) == key
+                and not structure.fan_out_of(edge.target)
                 and nodes[edge.target].branch is None
             }
             overlay.edges.update({(key, target): 1 for target in after})

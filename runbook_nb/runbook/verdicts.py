@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NoReturn
 
-from runbook_nb._frozen import FrozenDict, Immutable
+from runbook_nb._frozen import FrozenDict, Immutable, classes_of
 from runbook_nb._json import WireReport, encode, to_wire
 from runbook_nb._text import MISSING_CELL, visible
 from runbook_nb._value import frozen, inner
@@ -56,8 +56,8 @@ _SLOT_STATUSES: Final = ("ok", "failed", "not_reached")
 _LINE_END: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 #: What Markdown takes for the beginning of HTML or of a link, with the backslashes before it.
 _TAG: Final = re.compile(r"(\\*)<(?=[A-Za-z/!?])")
-#: Of plain ASCII text, what is not written as it is.
-_ESCAPED: Final = re.compile(r"[|\x00-\x1f\x7f]|<[A-Za-z/!?]|\]\(")
+#: Of printable ASCII text, what may not be written as it is.
+_MARKS: Final = frozenset("|<]")
 
 VerdictRow = Mapping[str, Any]
 
@@ -246,10 +246,11 @@ def render_verdict_table(rows: Sequence[Mapping[str, Any]], total: int | None = 
     if not rows:
         return NO_ROWS_TABLE
     columns = list(rows[0])
+    heads = columns if _are_as_written(columns) else [_escaped(str(name)) for name in columns]
     cells = [_cells([row.get(column) for row in rows]) for column in columns]
     told = zip(*cells, strict=True) if cells else [()] * len(rows)
     lines = [
-        "| " + " | ".join([_escaped(str(column)) for column in columns]) + " |",
+        "| " + " | ".join(heads) + " |",
         "|" + "---|" * len(columns),
         "| " + " |\n| ".join(map(" | ".join, told)) + " |",
     ]
@@ -279,11 +280,17 @@ def cell_text(value: Any) -> str:
 
 def _cells(column: list[Any]) -> list[str]:
     """Write the cells of a column; looked at together, most need no writing at all."""
-    if set(map(type, column)) == {str} and "" not in column:
-        whole = "".join(column)
-        if whole.isascii() and _ESCAPED.search(whole) is None:
-            return column
+    if _are_as_written(column) and "" not in column:
+        return column
     return list(map(cell_text, column))
+
+
+def _are_as_written(texts: list[Any]) -> bool:
+    """Say whether all are texts in which nothing is to be escaped."""
+    if classes_of(texts) != {str}:
+        return False
+    whole = "".join(texts)
+    return whole.isascii() and whole.isprintable() and _MARKS.isdisjoint(whole)
 
 
 def _escaped(text: str) -> str:

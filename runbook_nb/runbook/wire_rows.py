@@ -257,7 +257,7 @@ def _counted(rows: Any) -> Counter[str]:
     held = rows.counts() if isinstance(rows, VerdictRows) else Counter(rows.column("verdict"))
     counts: Counter[str] = Counter()
     for word, times in held.items():
-        counts[to_wire(word)] += times
+        counts[word if word.isascii() else to_wire(word)] += times
     return counts
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NoReturn, Protocol, runtime_checkable
 
 from runbook_nb._frozen import FrozenDict, freeze
@@ -284,7 +284,7 @@ class RecordedDispatch:
     _ended: dict[Moment, InnerCallRecord] = field(default_factory=dict)
     _signals: dict[Moment, RunbookAbsenceSignal] = field(default_factory=dict)
     # What each answer declared as it came: the procedure holds the same object, and may change it.
-    _heard: dict[Moment, tuple[Ledger, Any]] = field(default_factory=dict, init=False)
+    _heard: dict[Moment, tuple[Ledger, Any]] = field(default_factory=dict)
 
     @property
     def records(self) -> list[InnerCallRecord]:
@@ -427,9 +427,9 @@ def recording_dispatch(
     for place, call in enumerate(earlier):
         recorded._ended[place,] = call.record
         recorded._heard[place,] = (call.declared, call.stamp)
-    if delivered is not None:
-        recorded.tools = _Recorder(delivered, recorded)
-    return recorded
+    if delivered is None:
+        return recorded
+    return replace(recorded, tools=_Recorder(delivered, recorded))
 
 
 class _Recorder:

@@ -20,7 +20,6 @@ from runbook_nb.record.projection import WalkRow
 from runbook_nb.record.structure import Structure
 from runbook_nb.rules.decision import Decision, Selection
 from runbook_nb.runbook.dossier import Dossier, SubjectFacts
-from runbook_nb.runbook.fans import place_of
 from runbook_nb.widgets.sources import Evidence, Fan, Seen, Source
 from runbook_nb.widgets.subjects import PAGE, Found, Outcome, Page, roles_of
 
@@ -200,7 +199,7 @@ class ToldSource(Source):
             node
             for node in self.structure.nodes
             if node.kind == "decider"
-            and (place_of(self.structure, node.key) == facts.stage or node.id == facts.stage)
+            and (self.structure.fan_out_of(node.key) == facts.stage or node.id == facts.stage)
         ]
         named = [n for n in deciders if self.dossier.decider in (n.id, n.name)] or deciders
         return named[-1].key if named else None

@@ -548,3 +548,24 @@ def test_judging_many_rows_calls_nothing_per_row(calls_of):
 
     few, more = calls_of(judge(10_000)), calls_of(judge(20_000))
     assert (more - few) / 10_000 <= 1
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_only_a_row_nobody_can_tell_the_way_of_runs_as_a_branch(watched, monkeypatch):
+    began: list[int] = []
+    run = judged_rows.FanOutBranches.branch
+
+    def counted(self, index, *more):
+        began.append(index)
+        return run(self, index, *more)
+
+    monkeypatch.setattr(judged_rows.FanOutBranches, "branch", counted)
+    strict = rb.RuleSet("strict", "v1", AGES.rules, AGES.default, unreadable="raise")
+    rows = [{"age": age} for age in (9, 1, None, 8, "x")]
+    builder = flow_chart("c")
+    chart = builder.add_judge_each("J", id="judge", items=lambda s: rows, rules=strict).build()
+    limits = rb.Limits(seconds=999) if watched else rb.Limits()
+    slots = chart.run_sync(limits=limits).slots("judge")
+    assert [slot.status for slot in slots] == ["ok", "ok", "failed", "ok", "failed"]
+    # Of what refuses, each cause is told by a branch; of what is decided none is needed.
+    assert began == ([0, 1, 2, 4] if watched else [2, 4])

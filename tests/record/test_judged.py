@@ -226,7 +226,7 @@ def test_what_is_made_ahead_is_what_was_asked_for(places):
         made.append(some)
         return [place * 10 for place in some]
 
-    ahead = Ahead(make)
+    ahead = Ahead()
     for place in places:
-        assert ahead.get(place, 41) in (None, place * 10)
+        assert ahead.get(place, 41, make) in (None, place * 10)
     assert all(some.stop <= 41 for some in made)
