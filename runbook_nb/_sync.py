@@ -308,7 +308,6 @@ class _Door:
             # It holds this door, which would keep what came out until the collector finds the two.
             del self._context
             self.done = True
-            del self._context  # it holds this door, and so whatever came out
             if self.ended is not None:
                 self.ended.set()
 
