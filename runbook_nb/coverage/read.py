@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._value import inner
+from runbook_nb._value import frozen
 from runbook_nb.coverage.ledger import Ledger
 
 
@@ -49,7 +49,7 @@ def read_coverage_ledger(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value.get("af_coverage"), Mapping) else None
 
 
-@inner
+@frozen
 class Declared(Immutable):
     """One boundary a value declared.
 
@@ -73,7 +73,7 @@ class Declared(Immutable):
         return {"kind": self.kind, **named, **self.ledger.lists()}
 
 
-@inner
+@frozen
 class CoverageReading(Immutable):
     """Everything a value declared about its ground.
 
