@@ -264,7 +264,7 @@ def _barred(
         return (
             "approval_declined",
             f"{declined_words(at, state)}; {quoted(tool)} may not be called",
-            (stop if at.step.required else "Leave this step out.",),
+            (stop if at.step.required and not terms.interleaved else "Leave this step out.",),
         )
     if facts is not None and facts.timed_out_at is not None and terms.policy.on_timeout == "block":
         return (

@@ -86,6 +86,8 @@ class StepFacts:
         ``{by, who, note}`` of how it was closed, skipped or given up; empty while it is open.
     approvals : list of mapping
         Who approved it.
+    declined : mapping
+        ``{who, note}`` of who declined to approve it, also where it was passed over then.
     why : str
         Why nothing can close it, where it is stuck.
     """
@@ -101,6 +103,7 @@ class StepFacts:
     early: Counter[str] = field(default_factory=Counter)
     ended: Mapping[str, Any] = field(default_factory=dict)
     approvals: list[Mapping[str, Any]] = field(default_factory=list)
+    declined: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
 
     @property
@@ -173,8 +176,9 @@ class StepFacts:
         self.status, self.ended = "skipped", {**value, "by": by}
 
     def _given_up(self, by: str, value: Mapping[str, Any]) -> None:
-        self.status = DECLINED if by == DECLINED else "failed"
-        self.ended = {**value, "by": by}
+        self.status, self.ended = "failed", {**value, "by": by}
+        if by == DECLINED:
+            self.status, self.declined = DECLINED, value
 
     def _stuck(self, _: str, value: Mapping[str, Any]) -> None:
         self.status, self.why = "stuck", str(value.get("why") or "")
@@ -193,6 +197,7 @@ class StepFacts:
             early=_renamed(self.early, text),
             ended=texts(self.ended),
             approvals=list(map(texts, self.approvals)),
+            declined=texts(self.declined),
             why=text(self.why),
         )
 
