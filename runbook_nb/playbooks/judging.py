@@ -383,7 +383,8 @@ def declined_words(terms: StepTerms, state: PlanState) -> str | None:
     if facts is None or facts.declined is None:
         return None
     who, note, _ = facts.declined
-    why = f": {clip(visible(note), _NOTE)}" if note else ""
+    said = clip(visible(note), _NOTE).rstrip(".") if note else ""  # it stands in a sentence
+    why = f": {said}" if said else ""
     return f"step {quoted(terms.id)} was declined by {quoted(who)}{why}"
 
 

@@ -56,6 +56,9 @@ _REFUSALS: Final = {
     "playbook_complete": "the playbook is complete",
     "plan_budget": "over the budget of the playbook",
     "approval_declined": "of a step that was declined",
+    "approval_missing": "not approved yet",
+    "prerequisite_missing": "due after what its step requires",
+    "step_timeout": "of a step that took too long",
 }
 
 

@@ -298,6 +298,34 @@ def test_secrets_in_a_note_are_hidden():
     assert "hunter2!" not in json.dumps(plan.dump()) + shown(plan) + plan.brief()
 
 
+def test_a_note_that_ends_a_sentence_ends_it_once():
+    plan = asked()
+    plan.decline("pay", by=WHO, note="Not today.")
+    assert "was declined by 'R. Ito': Not today.\n" in plan.brief()
+    assert "Not today; " in plan.stuck_reason
+
+
+def test_a_call_that_came_before_it_is_told_in_words():
+    plan = asked()
+    plan.admit("refund")
+    assert "refused 1 refund: not approved yet" in str(plan)
+
+
+@pytest.mark.parametrize("tool", ["t0p-hunter2!", "hunter2!"])
+def test_secrets_in_the_name_of_a_tool_are_hidden_in_what_refuses_it(tool):
+    pay = step("pay", tool, kind="approval")
+    plan = held(pay, step("tell", "mail"), redact={"values": ["hunter2!"]})
+    plan.decline("pay", by=WHO, note="no hunter2!")
+    work = plan.step("pay", WHO)
+    assert work.ask() is False
+    admission = plan.admit(tool)
+    ticket = as_hook(plan).admit(tool)
+    for told in (admission, admission.violation, admission.refusal, admission.hints, ticket):
+        assert "hunter2!" not in repr(told)
+    assert "hunter2!" not in shown(work) + str(work.refusal)
+    assert admission.tool == tool
+
+
 # -- what is kept ------------------------------------------------------------------------------
 
 
