@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runbook_nb._view import Data, Flow, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render import svg
 from runbook_nb.settings import settings
@@ -21,6 +23,13 @@ def test_the_same_chart_is_drawn_once(monkeypatch):
     assert first.svg is not None
     monkeypatch.setattr(svg, "fold", lambda graph: (_ for _ in ()).throw(AssertionError(graph)))
     assert drawn(flow_of("Only here")) is first
+
+
+def test_what_is_given_to_many_cannot_be_changed_by_one():
+    first = drawn(flow_of("Shared"))
+    with pytest.raises(AttributeError):
+        first.svg = "<svg/>"
+    assert "Shared" in drawn(flow_of("Shared")).svg
 
 
 def test_a_chart_is_found_again_without_reading_it(calls_of):
