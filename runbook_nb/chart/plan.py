@@ -33,6 +33,9 @@ MOUNTS: Final = 3
 #: How many layouts of mappings written whole a stage keeps the codes of.
 _MOST_LAYOUTS: Final = 64
 
+#: At how many places in others a chart keeps its form: some are mounted by ever new names.
+_MOST_PLACES: Final = 64
+
 _FORMS: Final = {FunctionStage: CALLS, DeciderStage: DECIDES, SubchartStage: MOUNTS}
 
 
@@ -244,7 +247,9 @@ class ChartPlan:
     def __init__(self, chart: Chart, log: Log, path: str = "") -> None:
         form: ChartForm | None = chart._forms.get(path)
         if form is None:
-            form = chart._forms[path] = ChartForm(chart, path)
+            form = ChartForm(chart, path)
+            if len(chart._forms) < _MOST_PLACES:
+                chart._forms[path] = form
         self.chart = chart
         self.loop_to = chart.loop_to
         self.stages = tuple([StagePlan(stage, log, chart) for stage in form.stages])

@@ -100,8 +100,8 @@ def _report(told: Told) -> dict[str, Any]:
 
 def _declined(told: Told) -> str:
     """Say which steps a person declined to approve, and who."""
-    found = [one for one in told.steps if one.facts.status == DECLINED]
-    return listed([f"step '{one.node.name}' by {one.facts.ended.get('who')}" for one in found])
+    found = [one for one in told.steps if one.facts.declined]
+    return listed([f"step '{one.node.name}' by {one.facts.declined.get('who')}" for one in found])
 
 
 def _checked(told: Told) -> Iterator[tuple[str, str | None]]:
@@ -171,14 +171,17 @@ def _open(one: Seen, due: str | None = None) -> Iterator[tuple[str, str | None]]
             yield f"{kind} '{name}': it was closed without all that it asks for", noted
         return
     note = facts.ended.get("note")
+    declined = f"it was declined by {facts.declined.get('who')}"
     said = {
         "pending": (due or "nobody came to it", lacks),
         "in progress": ("it was begun and is not closed", lacks),
         "stuck": ("it is stuck", facts.why or lacks),
         "failed": ("it failed", note or lacks),
-        DECLINED: (f"it was declined by {facts.ended.get('who')}", note or lacks),
+        DECLINED: (declined, note or lacks),
         "skipped": ("it was passed by", note),
     }[facts.status]
+    if facts.declined and facts.status == "skipped":
+        said = f"{declined}, and passed by", facts.declined.get("note") or note
     yield f"{kind} '{name}': {said[0]}", said[1]
 
 

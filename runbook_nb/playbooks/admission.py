@@ -45,6 +45,8 @@ class Admission:
     ----------
     call_id, tool : str
         The call.
+    shown : str
+        The tool as the policy of the plan lets it be seen.
     step_id : str or None
         The step it was judged under.
     allowed : bool
@@ -65,7 +67,10 @@ class Admission:
     (False, 'unexpected_tool')
     """
 
-    __slots__ = ("_at", "_found", "_step", "_told", "call_id", "provisional", "seq", "tool")
+    __slots__ = (
+        *("_at", "_found", "_step", "_told"),
+        *("call_id", "provisional", "seq", "shown", "tool"),
+    )
 
     def __init__(
         self,
@@ -78,6 +83,7 @@ class Admission:
         told: bool,
         seq: int | None,
         provisional: bool = False,
+        shown: str | None = None,
     ) -> None:
         self.call_id = call_id
         self.tool = tool
@@ -87,10 +93,11 @@ class Admission:
         self._step = step
         self._at = at
         self._told = told
+        self.shown = tool if shown is None else shown
 
     def __repr__(self) -> str:
         word = "provisional" if self.provisional else "allowed" if self.allowed else "refused"
-        return f"<Admission {self.call_id!r}: {clip(visible(self.tool), 120)} {word}>"
+        return f"<Admission {self.call_id!r}: {clip(visible(self.shown), 120)} {word}>"
 
     @property
     def allowed(self) -> bool:
@@ -115,7 +122,7 @@ class Admission:
         return EnforcementViolation(
             violation_type=self._found.violation,
             step_id=self.step_id,
-            tool_name=self.tool,
+            tool_name=self.shown,
             message=self._found.message,
             timestamp=self._at,
             blocked=self._found.blocked,

@@ -91,7 +91,9 @@ def _asked(keeper: Keeper, one: StepTerms, *, by_hand: bool = False) -> Iterator
     if declined is not None:
         yield f"The {declined}."
         if one.step.required:
-            yield "The run cannot go on past it; setting the plan back asks for it again."
+            ends = "The run cannot go on past it"
+            on = "Other steps may still be done" if keeper.terms.interleaved else ends
+            yield f"{on}; setting the plan back asks for it again."
         yield from _past(keeper, one, by_hand=by_hand)
         return
     if waits_for_person(one, keeper.state):

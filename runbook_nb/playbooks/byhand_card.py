@@ -70,7 +70,9 @@ def _told(work: StepByHand, served: Redactor) -> Iterator[Prose]:
         facts = work.enforcer.state.steps.get(work.step_id)
         times = 0 if facts is None else facts.counted
         now = f". The step has {counted(times, 'call')} now." if times else "."
-        yield Prose(text=("A call of", Data(value=work.tool, tone="code"), now), tone="dim")
+        yield Prose(
+            text=("A call of", Data(value=served.text(work.tool), tone="code"), now), tone="dim"
+        )
     if work.word == "done" and work.is_closed and (unmet := work.unmet):
         yield Prose(
             text=("Evidence not met, noted as a deviation:", *named_runs(map(served.text, unmet))),

@@ -88,7 +88,9 @@ def told_head(told: Told) -> Card:
 
 def told_card(told: Told) -> Card:
     """Show a plan: its state, what is left, its steps, its path."""
+    asked = _asked(told)
     shown: list[Section] = [
+        *([Section(label="", parts=(Prose(text=asked),))] if asked else []),
         Section(label="", parts=tuple(_lead(told)), in_text=not told.whole),
     ]
     if told.steps:
@@ -153,13 +155,17 @@ def _waits(told: Told) -> str:
     return _WAITS.get(str(here.node.detail.get("form")), "")
 
 
-def _eyebrow(told: Told) -> Iterator[Cell]:
+def _asked(told: Told) -> Cell:
+    """Say what a plan waits to have done or approved."""
     here = told.current
-    if here is not None and _waits(told):
-        # It leads, for in text these facts stand on the second line where the first has no room.
-        word = "to be approved:" if here.node.detail.get("form") == "approval" else "to be done:"
-        about = clip(" ".join((here.node.description or here.node.name).split()), MAX_ABOUT)
-        yield word, Data(value=about)
+    if here is None or not _waits(told):
+        return ""
+    word = "To be approved:" if here.node.detail.get("form") == "approval" else "To be done:"
+    about = clip(" ".join((here.node.description or here.node.name).split()), MAX_ABOUT)
+    return word, Data(value=about)
+
+
+def _eyebrow(told: Told) -> Iterator[Cell]:
     name = Data(value=told.name, tone="code")
     yield (name, show(told.version)) if told.version else (name,)
     if told.policy is None:

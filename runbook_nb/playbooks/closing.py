@@ -207,8 +207,10 @@ def stuck_reason(terms: Terms, state: PlanState) -> str | None:
     if state.block and terms.budget is not None and calls_used(state) >= terms.budget:
         return f"the run has made the {counted(terms.budget, 'call')} it may make"
     if terms.interleaved:
-        still = [one for one in terms.steps if one.index not in state.closed]
-        still = [one for one in still if not waits_for_person(one, state)]
+        left = [one for one in terms.steps if one.index not in state.closed]
+        still = [one for one in left if not waits_for_person(one, state)]
+        if len(still) < len(left):  # a person is due, whom a step that was declined does not stop
+            still = [one for one in still if declined_words(one, state) is None]
         reasons = {one.index: _stuck_at(terms, state, one) for one in still}
         if any(reasons[o.index] is None and _is_reached(terms, state, o) for o in still):
             return None

@@ -8,6 +8,7 @@ observers outside the lock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runbook_nb.errors import PlaybookError
@@ -506,11 +507,17 @@ class PlaybookEnforcer(HeldSteps, Followed):
         terms = self._keeper.terms.at(found.index)
         state = self._keeper.state
         call = state.calls.get(name)
+        kept, shown = self._keeper.kept, None
+        if kept.hides:  # what is told of a refusal stands in notebooks
+            hints = tuple(map(kept.text, found.hints))
+            found = replace(found, message=kept.text(found.message), hints=hints)
+            shown = kept.text(tool)
         return Admission(
             name,
             tool,
             found,
             None if terms is None else terms.step,
+            shown=shown,
             at=self._keeper.moment(),
             told=state.record,
             seq=call.seq if call is not None and not provisional else None,

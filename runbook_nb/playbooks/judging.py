@@ -264,7 +264,7 @@ def _barred(
         return (
             "approval_declined",
             f"{declined_words(at, state)}; {quoted(tool)} may not be called",
-            (stop if at.step.required else "Leave this step out.",),
+            (stop if at.step.required and not terms.interleaved else "Leave this step out.",),
         )
     if facts is not None and facts.timed_out_at is not None and terms.policy.on_timeout == "block":
         return (
@@ -383,7 +383,8 @@ def declined_words(terms: StepTerms, state: PlanState) -> str | None:
     if facts is None or facts.declined is None:
         return None
     who, note, _ = facts.declined
-    why = f": {clip(visible(note), _NOTE)}" if note else ""
+    said = clip(visible(note), _NOTE).rstrip(".") if note else ""  # it stands in a sentence
+    why = f": {said}" if said else ""
     return f"step {quoted(terms.id)} was declined by {quoted(who)}{why}"
 
 

@@ -486,6 +486,8 @@ class Keeper:
             allowed = step.seconds or 0.0
             if facts.timed_out_at is not None or seconds <= allowed:
                 continue
+            if facts.declined is not None:
+                continue  # it came to its end when it was declined
             self._happen(TimedOut, step_id=step.id, seconds=seconds, allowed=allowed)
             told = f"step {quoted(step.id)} has taken {seconds:g} s and may take {allowed:g} s"
             self._note("step_timeout", told, step)

@@ -20,9 +20,11 @@ from runbook_nb._view import (
     Facts,
     Prose,
     Role,
+    Run,
     Section,
     Table,
 )
+from runbook_nb.playbooks.judging import quoted
 from runbook_nb.record.steps import named_runs
 
 if TYPE_CHECKING:
@@ -98,16 +100,22 @@ def report_card(report: PlaybookReport) -> Card:
     # A refusal is told under its call, and what is left of the deviations by itself.
     went = Counter(report.deviations)
     went.subtract(call.violation or "" for call in report.refused)
+    passed = [one for one in report.declined if one not in report.unresolved]
+    # Where nothing goes on because a step was declined, that is told with the step.
+    told_of = tuple(f"step {quoted(one)} was declined by " for one in report.declined)
+    stuck = None if (report.stuck or "").startswith(told_of) else report.stuck
     facts = [
-        *(Fact(term=("step", Data(value=one)), detail="not done") for one in report.unresolved),
         *(
             Fact(
-                term=("step", Data(value=step)),
-                detail=("declined by", Data(value=who), *((":", Data(value=note)) if note else ())),
+                term=("step", Data(value=one)),
+                detail=("not done,", *_declined(report, one))
+                if one in report.declined
+                else "not done",
             )
-            for step, (who, note) in report.declined.items()
+            for one in report.unresolved
         ),
-        *([Fact(term="stuck", detail=Data(value=report.stuck))] if report.stuck else []),
+        *(Fact(term=("step", Data(value=one)), detail=_declined(report, one)) for one in passed),
+        *([Fact(term="stuck", detail=Data(value=stuck))] if stuck else []),
         *(
             Fact(term=("evidence of", Data(value=step)), detail=("not met:", *named_runs(names)))
             for step, names in report.unmatched.items()
@@ -156,6 +164,11 @@ def report_card(report: PlaybookReport) -> Card:
         closing=told,
         foot="",
     )
+
+
+def _declined(report: PlaybookReport, step: str) -> tuple[Run, ...]:
+    who, note = report.declined[step]
+    return ("declined by", Data(value=who), *((":", Data(value=note)) if note else ()))
 
 
 def _worded(value: Any) -> Cell:

@@ -72,10 +72,16 @@ class HeldSteps(HeldPlan):
             What it failed with.
         by : str, optional
             The person who does it; the host otherwise.
+
+        Raises
+        ------
+        PlaybookError
+            ``step_declined``: a person declined to approve it, which stands.
         """
         with self._doing() as keeper:
             step = self._current()
             if step is not None:
+                self._refuse_declined(step)
                 keeper.fail(step, error, **_actor(by))
 
     def complete(self, step: str | PlaybookStep, by: str, note: str = "") -> None:
@@ -292,7 +298,7 @@ class HeldSteps(HeldPlan):
         return found
 
     def _refuse_declined(self, step: StepTerms) -> None:
-        """Refuse to close or approve a step that a person declined."""
+        """Refuse to close, fail or approve a step that a person declined."""
         told = declined_words(step, self._keeper.state)
         if told is not None:
             raise PlaybookError(

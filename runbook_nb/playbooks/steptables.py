@@ -209,10 +209,10 @@ def _sayings(one: Seen) -> Iterator[tuple[str, Role, Any, Any]]:
     ended = one.facts.ended
     approvals = [(approval.get("who"), approval.get("note")) for approval in one.facts.approvals]
     who, note = ended.get("who"), ended.get("note") or ended.get("result")
-    if (note or one.facts.status == DECLINED) and (
-        who,
-        note,
-    ) not in approvals:  # an approval that closes its step is told once
+    if declined := one.facts.declined:
+        yield "declined by", "idle", declined.get("who"), declined.get("note")
+    # An approval that closes its step is told once, and so is that one was declined.
+    if note and (who, note) not in approvals and one.facts.status != DECLINED:
         word = "closed" if one.facts.status == "completed" else one.facts.status
         yield f"{word} by" if who else f"{word}:", "idle", who, note
     for who, note in approvals:

@@ -144,7 +144,8 @@ class Ticket:
 
     def __repr__(self) -> str:
         word = "refused" if self.refusal else "settled" if self.settled else "admitted"
-        return f"<Ticket {self.call_id!r}: {clip(visible(self.tool), 120)} {word}>"
+        tool = self.tool if self.admission is None else self.admission.shown
+        return f"<Ticket {self.call_id!r}: {clip(visible(tool), 120)} {word}>"
 
     @property
     def enforcer(self) -> PlaybookEnforcer | None:

@@ -303,15 +303,19 @@ class Tables:
         found = self._numbers.get(code)
         if found is None:
             with self._lock:
-                at = len(self.codes)
-                found = self._numbers.setdefault(code, at)
-                if found == at:
+                found = self._numbers.get(code)
+                if found is None:
+                    found = len(self.codes)
                     self.codes.append(code)
                     for known in self._shared:
                         if not (
-                            code == known.codes[at] if at < known.count else known.take(at, code)
+                            code == known.codes[found]
+                            if found < known.count
+                            else known.take(found, code)
                         ):
                             self._shared.clear()
+                    # Last: who finds the number looks without the lock at what goes with it.
+                    self._numbers[code] = found
         return found
 
     def same_path(self, path: DecisionPath) -> DecisionPath:

@@ -56,6 +56,9 @@ _REFUSALS: Final = {
     "playbook_complete": "the playbook is complete",
     "plan_budget": "over the budget of the playbook",
     "approval_declined": "of a step that was declined",
+    "approval_missing": "not approved yet",
+    "prerequisite_missing": "due after what its step requires",
+    "step_timeout": "of a step that took too long",
 }
 
 
@@ -86,6 +89,8 @@ class StepFacts:
         ``{by, who, note}`` of how it was closed, skipped or given up; empty while it is open.
     approvals : list of mapping
         Who approved it.
+    declined : mapping
+        ``{who, note}`` of who declined to approve it, also where it was passed over then.
     why : str
         Why nothing can close it, where it is stuck.
     """
@@ -101,6 +106,7 @@ class StepFacts:
     early: Counter[str] = field(default_factory=Counter)
     ended: Mapping[str, Any] = field(default_factory=dict)
     approvals: list[Mapping[str, Any]] = field(default_factory=list)
+    declined: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
 
     @property
@@ -173,8 +179,9 @@ class StepFacts:
         self.status, self.ended = "skipped", {**value, "by": by}
 
     def _given_up(self, by: str, value: Mapping[str, Any]) -> None:
-        self.status = DECLINED if by == DECLINED else "failed"
-        self.ended = {**value, "by": by}
+        self.status, self.ended = "failed", {**value, "by": by}
+        if by == DECLINED:
+            self.status, self.declined = DECLINED, value
 
     def _stuck(self, _: str, value: Mapping[str, Any]) -> None:
         self.status, self.why = "stuck", str(value.get("why") or "")
@@ -193,6 +200,7 @@ class StepFacts:
             early=_renamed(self.early, text),
             ended=texts(self.ended),
             approvals=list(map(texts, self.approvals)),
+            declined=texts(self.declined),
             why=text(self.why),
         )
 

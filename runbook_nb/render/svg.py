@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from runbook_nb._text import clip, counted, listed, visible
-from runbook_nb._value import inner
+from runbook_nb._value import frozen
 from runbook_nb._view import Flow, Graph
 from runbook_nb.render.dot import render_dot
 from runbook_nb.render.folding import fold
@@ -41,7 +41,7 @@ MAX_ALT: Final = 1000
 KEPT: Final = 64
 
 
-@inner
+@frozen
 class Drawing:
     """A picture of a flow, or the reason there is none.
 

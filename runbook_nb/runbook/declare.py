@@ -15,7 +15,7 @@ from runbook_nb._frozen import FrozenDict, Immutable
 from runbook_nb._secrets import secret_names
 from runbook_nb._sync import asks_for_loop
 from runbook_nb._text import MISSING, did_you_mean, listed
-from runbook_nb._value import frozen, inner
+from runbook_nb._value import frozen
 from runbook_nb.chart.model import Limits
 from runbook_nb.chart.validate import is_text
 from runbook_nb.errors import DefinitionError
@@ -87,7 +87,7 @@ class WalkOptions(Immutable):
     form: str = "json"
 
 
-@inner
+@frozen
 class Declaration(Immutable):
     """A checked runbook declaration."""
 

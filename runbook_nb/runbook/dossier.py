@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import Immutable
 from runbook_nb._json import to_wire
 from runbook_nb._text import MISSING, counted, did_you_mean, show, visible
-from runbook_nb._value import frozen, inner
+from runbook_nb._value import frozen
 from runbook_nb.errors import NotCarried, SubjectNotFound
 from runbook_nb.record.collected import VerdictRows
 from runbook_nb.record.log import Event, FanOut, Shape
@@ -75,7 +75,7 @@ class SubjectFacts(Immutable):
     decision: Decision | ToldDecision | None = None
 
 
-@inner
+@frozen
 class RuleSource(Immutable):
     """A rule set that judged, as far as it is held.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb._frozen import Immutable
-from runbook_nb._value import inner
+from runbook_nb._value import frozen
 from runbook_nb.record.counts import FanOutCounts, count_fan_out
 from runbook_nb.record.log import FanOut, Log
 from runbook_nb.record.shapes import ShapeFacts, facts_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SUMMED: Final = ("items", "ok", "failed", "not_reached", "past_cap", "decided", "undecided")
 
 
-@inner
+@frozen
 class FanOutGroup(Immutable):
     """All executions of one fan-out.
 

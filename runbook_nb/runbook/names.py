@@ -113,16 +113,20 @@ class NameIndex:
             return names
         return self._key_of_each()
 
+    # Who asks in another thread lets go of both as soon as there is an index.
+
     def _key_of_each(self) -> list[Any]:
-        if self._keys is None:
+        keys = self._keys
+        if keys is None:
             names, types = self._given()
             plain = types <= {int} or (types <= {str} and _written_as_they_are(names))
-            self._keys = names if plain else list(map(name_key, names))
-        return self._keys
+            self._keys = keys = names if plain else list(map(name_key, names))
+        return keys
 
     def _given(self) -> tuple[list[Any], set[type]]:
         """Give the names and their types, gathered once for all that is looked for among them."""
-        if self._held is None:
+        held = self._held
+        if held is None:
             names = self._names()
             if isinstance(names, Held):
                 names = names.whole()
@@ -130,8 +134,8 @@ class NameIndex:
                 names = list(names)
             types = set(map(type, names))
             self._only_texts = types <= {str}
-            self._held = names, types
-        return self._held
+            self._held = held = names, types
+        return held
 
     def _fill(self, keys: Sequence[Any]) -> dict[Any, int]:
         first = dict(zip(keys, range(len(keys)), strict=True))

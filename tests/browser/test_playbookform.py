@@ -50,6 +50,7 @@ def test_a_person_fills_it_in_by_keyboard_and_the_plan_follows(form):
     page.keyboard.type("R. Ito")
     page.keyboard.press("Tab")
     page.keyboard.type("Read to A. Novak.\nNo questions.")
+    assert page.get_by_label("Note").input_value() == "Read to A. Novak.\nNo questions."
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Close the step"
     page.keyboard.press("Enter")

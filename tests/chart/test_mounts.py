@@ -476,6 +476,16 @@ def test_a_chart_may_mount_itself_and_ends_when_it_says_so():
     assert len(run.commits.whole().logs) == 4
 
 
+def test_a_chart_mounted_in_ever_new_places_keeps_no_more_of_them():
+    shared, kept = inner_chart(lambda s: s.set("n", 1)), set()
+    for number in range(200):
+        builder = flow_chart("outer", lambda s: None, id="a")
+        run = builder.add_subchart("Sub", shared, id=f"s{number}").build().run_sync()
+        assert ids(run)[-1] == f"s{number}/more#3"
+        kept.add(len(shared._forms))
+    assert max(kept) < 100
+
+
 def test_a_chart_that_mounts_itself_for_ever_is_ended_by_the_limit_of_depth():
     error = failing(counting_down(), LimitReached, state={"left": 100}, limits=Limits(depth=10))
     assert (error.code, error.run.status) == ("depth_limit", "limited")

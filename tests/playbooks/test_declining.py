@@ -5,6 +5,7 @@ import json
 import pytest
 from held_plans import call, held, kinds, statuses, step
 from journal_samples import chained, document_of, lines_of, verified
+from journals import Clock
 
 import runbook_nb as rb
 from runbook_nb.errors import PlaybookError
@@ -14,6 +15,7 @@ from runbook_nb.playbooks.events import Declined, from_dict
 from runbook_nb.playbooks.hook import as_hook
 from runbook_nb.playbooks.policy import EnforcementPolicy
 from runbook_nb.render.bundle import HTML, TEXT
+from runbook_nb.settings import settings
 
 WHO, WHY = "R. Ito", "too much"
 
@@ -64,7 +66,24 @@ def test_nothing_closes_a_step_that_was_declined():
     assert code_of(lambda: plan.decline("pay", by="M. Osei")) == "step_declined"
     assert code_of(plan.complete_current_step) == "step_declined"
     assert plan.skip_current_step("no") is False
+    assert code_of(lambda: plan.fail_current_step("it broke")) == "step_declined"
     assert statuses(plan)["pay"] == "failed"
+    assert plan.run.state["pay"] == "declined"
+
+
+@pytest.mark.parametrize("word", ["record", "fail", "block"])
+def test_no_time_runs_on_under_a_step_that_was_declined(word):
+    clock = Clock()
+    with settings(clock=clock):
+        pay = step("pay", "refund", kind="approval", timeout_seconds=5)
+        plan = held(pay, step("tell", "mail"), policy={"profile": "safe", "on_timeout": word})
+        plan.decline("pay", by=WHO, note=WHY)
+        clock.seconds += 60
+        plan.check_time()
+        report = plan.finish()
+    assert kinds(plan) == ["unresolved_step", "unresolved_step"]
+    assert report.steps[0] == ("pay", "declined")
+    assert plan.run.state["pay"] == "declined"
 
 
 @pytest.mark.parametrize(
@@ -131,6 +150,23 @@ def test_where_steps_interleave_the_others_go_on():
     assert statuses(plan) == {"pay": "failed", "tell": "completed"}
     assert plan.finish().verdict == "declined"
 
+    assert plan.admit("refund").hints == ("Leave this step out.",)
+    assert "Other steps may still be done" in plan.brief()
+
+
+@pytest.mark.parametrize("word", ["ask", "fail", "close"])
+def test_a_person_who_is_due_elsewhere_is_not_stuck_for_it(word):
+    policy = EnforcementPolicy("safe", on_stuck=word)
+    pay = step("pay", "refund", kind="approval")
+    plan = held(step("look", kind="manual"), pay, policy=policy, strict_sequence=False)
+    plan.decline("pay", by=WHO, note=WHY)
+    plan.admit("refund")
+    assert plan.stuck_reason is None
+    assert statuses(plan) == {"pay": "failed"}
+    assert "waiting for a person at step 1 of 2, look" in repr(plan)
+    plan.complete("look", by="M. Osei")
+    assert WHO in plan.stuck_reason
+
 
 def test_setting_the_plan_back_asks_again():
     plan = declined()
@@ -185,6 +221,35 @@ def test_every_view_says_who_declined_and_why():
     assert "declined" in plan.flowchart().mermaid
 
 
+def test_a_report_tells_it_once():
+    told = str(declined().finish())
+    assert told.count(WHO) == 1
+    assert "step pay   not done, declined by R. Ito: too much" in told
+    assert "stuck" not in told
+
+
+@pytest.mark.parametrize("how", ["by a call", "by a person", "at the end"])
+def test_who_declined_an_optional_one_is_told_when_it_was_passed_over(how):
+    pay = step("pay", "refund", kind="approval", required=False)
+    tell = step("tell", "mail", required=how == "by a call")
+    plan = held(step("look", "scan"), pay, tell)
+    call(plan, "scan")
+    plan.decline("pay", by=WHO, note=WHY)
+    if how == "by a person":
+        plan.skip_current_step("so be it", by="M. Osei")
+        assert "so be it" in shown(plan)
+    elif how == "by a call":
+        call(plan, "mail")
+    plan.finish()
+    assert statuses(plan)["pay"] == "skipped"
+    for value in (plan, plan.run):
+        assert f"declined by {WHO}: {WHY}" in str(value)
+    account = plan.run.account
+    assert account["report"]["declined"] == "step 'pay' by R. Ito"
+    entry = {"what": "optional step 'pay': it was declined by R. Ito, and passed by", "why": WHY}
+    assert entry in account["coverage"]["not_checked"]
+
+
 def test_the_runs_of_a_hook_tell_it():
     plan = declined()
     card = str(as_hook(plan))
@@ -231,6 +296,34 @@ def test_secrets_in_a_note_are_hidden():
     call(plan, "scan")
     plan.decline("pay", by=WHO, note="it is hunter2!")
     assert "hunter2!" not in json.dumps(plan.dump()) + shown(plan) + plan.brief()
+
+
+def test_a_note_that_ends_a_sentence_ends_it_once():
+    plan = asked()
+    plan.decline("pay", by=WHO, note="Not today.")
+    assert "was declined by 'R. Ito': Not today.\n" in plan.brief()
+    assert "Not today; " in plan.stuck_reason
+
+
+def test_a_call_that_came_before_it_is_told_in_words():
+    plan = asked()
+    plan.admit("refund")
+    assert "refused 1 refund: not approved yet" in str(plan)
+
+
+@pytest.mark.parametrize("tool", ["t0p-hunter2!", "hunter2!"])
+def test_secrets_in_the_name_of_a_tool_are_hidden_in_what_refuses_it(tool):
+    pay = step("pay", tool, kind="approval")
+    plan = held(pay, step("tell", "mail"), redact={"values": ["hunter2!"]})
+    plan.decline("pay", by=WHO, note="no hunter2!")
+    work = plan.step("pay", WHO)
+    assert work.ask() is False
+    admission = plan.admit(tool)
+    ticket = as_hook(plan).admit(tool)
+    for told in (admission, admission.violation, admission.refusal, admission.hints, ticket):
+        assert "hunter2!" not in repr(told)
+    assert "hunter2!" not in shown(work) + str(work.refusal)
+    assert admission.tool == tool
 
 
 # -- what is kept ------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from runbook_nb.record.log import (
     WIDTHS,
     Code,
     FanOut,
+    Known,
     Log,
     StageRef,
     Track,
@@ -51,6 +52,19 @@ def test_many_threads_intern_one_code_once():
         thread.join()
     assert len(log.codes) == 50
     assert sorted(found) == sorted(list(range(50)) * 8)
+
+
+def test_a_number_is_found_only_when_all_that_goes_with_it_stands():
+    met = []
+
+    class Asked(Known):
+        def take(self, number, code):
+            met.append((log._numbers.get(code), log.codes[number]))  # what another thread finds
+            return super().take(number, code)
+
+    log, code = Log(Asked()), Code("read", REF, "k")
+    assert log.number(code) == log.number(code) == 0
+    assert met == [(None, code)]
 
 
 def test_every_kind_has_a_width_and_rows_or_a_reason_not_to():

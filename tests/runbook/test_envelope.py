@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import fields
 
 import pytest
 
@@ -34,6 +35,18 @@ def test_nothing_in_it_can_be_changed(call):
         envelope["result"]["verdicts"].append({})
     with pytest.raises(TypeError):
         envelope["result"]["verdicts"][0]["verdict"] = "protected"
+
+
+def test_what_it_hands_out_cannot_be_changed_either(call):
+    envelope = call()
+    dossier, tool = envelope.dossier, call.box["backup_triage"]
+    handed = [
+        *(dossier.fan_outs[0], dossier.fan_outs[0].counts, dossier.sources[0]),
+        *(envelope.why("cluster-b").facts, tool, tool.carried["runbook"]),
+    ]
+    for one in handed:
+        with pytest.raises(AttributeError):
+            setattr(one, fields(one)[0].name, "another")
 
 
 def test_copies_are_ordinary_and_pickles_are_envelopes(call):

@@ -54,6 +54,16 @@ def test_nothing_is_named_before_it_is_asked_for():
     assert len(asked) == 2  # once for the index, once for what names are shown as
 
 
+def test_what_another_thread_lets_go_of_meanwhile_is_not_missed():
+    class Left(NameIndex):
+        """One whose names and keys are gone whenever they are looked at."""
+
+        _held = _keys = property(lambda self: None, lambda self, value: None)
+
+    index = Left(lambda: ["a", 7, "a"])
+    assert [index.places(name) for name in ("a", 7, "b", "a")] == [[0, 2], [1], [], [0, 2]]
+
+
 def test_texts_and_numbers_are_kept_apart_but_for_how_they_are_shown():
     index = NameIndex(lambda: ["7", 7, True, 1])
     assert index.places(7) == [1]

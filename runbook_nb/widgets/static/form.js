@@ -254,7 +254,7 @@ const render = ({ model, el }) => {
       event.preventDefault();
       stop.click();
     }
-    // A notebook keeps Enter for itself.
+    breakLine(event);
     if (event.key === "Enter" && event.target.tagName === "INPUT") {
       event.preventDefault();
       form.requestSubmit();

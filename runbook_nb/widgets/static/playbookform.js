@@ -86,7 +86,7 @@ const render = ({ model, el }) => {
   form.addEventListener("submit", handIn(false));
   other.addEventListener("click", handIn(true));
   form.addEventListener("keydown", (event) => {
-    // A notebook keeps Enter for itself; in the note it begins a line.
+    breakLine(event);
     if (event.key === "Enter" && event.target === who.input) {
       event.preventDefault();
       form.requestSubmit();

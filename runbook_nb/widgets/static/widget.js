@@ -137,3 +137,9 @@ const frame = (el, model, name) => {
   };
   return { root, say, fail, fine, ask, act, settle, done };
 };
+
+// A notebook takes Enter for itself; in a field of several lines it begins a line.
+const breakLine = (event) => {
+  const plain = event.key === "Enter" && !(event.ctrlKey || event.metaKey || event.shiftKey);
+  if (plain && event.target.tagName === "TEXTAREA") event.stopPropagation();
+};
