@@ -1,4 +1,4 @@
-"""Running a stage that judges each row: by columns, with one row of each kind run as a branch.
+"""Running a stage that judges each row: by columns, and as a branch where that is not enough.
 
 Chart layer. Rows are judged by columns first, which says which of them go the same way. What a
 branch of each kind appends is what all of its kind have: of a row that is decided it is known, and
