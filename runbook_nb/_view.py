@@ -50,6 +50,17 @@ class Data:
     tone: Literal["plain", "strong", "dim", "code", "name"] = "plain"
     sign: Role | None = field(default=None, repr=False)
 
+    def __eq__(self, other: object) -> bool:
+        return self._told == other._told if isinstance(other, Data) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._told)
+
+    @property
+    def _told(self) -> tuple[Any, ...]:
+        # One, one point zero and true are equal, and are not shown alike.
+        return self.value.__class__, self.value, self.unit, self.tone, self.sign
+
 
 @inner
 class Badge:

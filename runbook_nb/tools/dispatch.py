@@ -429,6 +429,7 @@ def recording_dispatch(
         recorded._heard[place,] = (call.declared, call.stamp)
     if delivered is None:
         return recorded
+    # What it records into is not what holds it, which would keep itself alive.
     return replace(recorded, tools=_Recorder(delivered, recorded))
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from runbook_nb._view import Data, Flow, Graph, GraphEdge, GraphLine, GraphNode
 from runbook_nb.render import svg
+from runbook_nb.render.inline import draw_inline
+from runbook_nb.render.svg import COLUMN
 from runbook_nb.settings import settings
 
 
@@ -64,6 +66,15 @@ def test_a_chart_whose_values_were_cut_is_drawn_anew_where_they_are_not():
         cut = drawn(flow)
     assert "some length" not in cut.svg
     assert "some length" in drawn(flow).svg
+
+
+def test_names_that_are_equal_and_look_different_are_drawn_as_they_look():
+    for name, said in ((1, "1"), (True, "true"), (1.0, "1.0")):
+        nodes = (GraphNode(key="a", title="Each", second=(Data(value=name), ", 1 of 2")),)
+        graph = Graph(nodes=nodes)
+        with settings(layout="pure"):
+            assert f">{said}, 1 of 2<" in svg.draw(Flow(lines=(), graph=graph)).svg
+            assert f">{said}, 1 of 2<" in draw_inline(graph, "", COLUMN).svg
 
 
 def test_what_could_not_be_drawn_is_tried_again(monkeypatch):
