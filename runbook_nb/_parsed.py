@@ -22,8 +22,10 @@ from runbook_nb._value import frozen
 FORMATS: Final = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 # Texts with one of these are written in double quotes, where each has an escape: the plain and
-# the single-quoted form fold some of them into spaces.
-_BREAKS: Final = re.compile("[\n\r\x85\u2028\u2029\ufeff]")
+# the single-quoted form fold some of them into spaces, and bidirectional overrides make a file
+# look like another.
+_OVERRIDES: Final = "[\u202a-\u202e\u2066-\u2069]"
+_BREAKS: Final = re.compile("[\n\r\x85\u2028\u2029\ufeff]|" + _OVERRIDES)
 
 
 # The scalars of the YAML 1.2 core schema.
@@ -475,4 +477,6 @@ def write_yaml(document: dict[str, Any], *, blocks: bool = False) -> str:
         ("tag:yaml.org,2002:float", _SPECIAL, list("-+.")),
     ):
         Dumper.add_implicit_resolver(tag, pattern, first)
-    return yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+    # Whatever has one of these is in double quotes.
+    return re.sub(_OVERRIDES, lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -196,6 +196,8 @@ def _evidence(one: Seen) -> Iterator[tuple[str, str | None]]:
 
 def _refused_early(told: Told, one: Seen) -> Iterator[tuple[str, int, Seen]]:
     """Yield each tool that was refused under a step before its turn, and the step that had it."""
+    if not told.in_order:  # what a later step had may have come before
+        return
     kinds: dict[str, Counter[str]] = {}
     for (tool, kind, _), times in one.facts.refused.items():
         kinds.setdefault(tool, Counter())[kind] += times

@@ -126,6 +126,8 @@ class Told:
         How long steps took, by key.
     unresolved : frozenset of str
         Ids of the required steps that are not done.
+    in_order : bool
+        Whether a step is come to when those before it are closed.
     whole : bool
         Whether outcomes, refusals and deviations are carried.
     """
@@ -141,6 +143,7 @@ class Told:
     verdict: str | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     unresolved: frozenset[str] = frozenset()
+    in_order: bool = True
     whole: bool = True
 
     @classmethod
@@ -159,6 +162,7 @@ class Told:
             verdict=run.verdict,
             unresolved=frozenset(map(text, run.report.unresolved)),
             seconds={text(key): seconds for key, seconds in run.seconds.items()},
+            in_order=run.playbook.strict_sequence or not run.enforcement.honor_strict_sequence,
         )
 
     @classmethod

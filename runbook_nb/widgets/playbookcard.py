@@ -40,6 +40,7 @@ def form_card(form: PlaybookForm) -> Card:
         heading=plan.heading,
         sections=(
             Section(label="Asked of a person", parts=tuple(parts)),
-            *(replace(one, note="") for one in plan.sections),
+            # What the plan waits for is told above in the form's own words.
+            *(replace(one, note="") for one in plan.sections if one.label or not one.in_text),
         ),
     )

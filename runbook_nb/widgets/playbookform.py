@@ -154,12 +154,16 @@ class PlaybookForm(Widget):
     def _due(self) -> StepTerms | None:
         """Give the current step; where it asks nothing of a person, one it may be passed over for.
 
-        A step that waits for a person behind optional ones is asked about while these are due.
+        A step that waits for a person behind optional ones is asked about while these are due; so
+        is any that waits where steps interleave.
         """
-        step = self._current()
+        step, terms, state = self._current(), self.enforcer.terms, self.enforcer.state
         if step is None or self._kind_of(step):
             return step
-        return due_past(self.enforcer.terms, self.enforcer.state) or step
+        if terms.interleaved:
+            still = (one for one in terms.steps if one.index not in state.closed)
+            return next((one for one in still if waits_for_person(one, state)), step)
+        return due_past(terms, state) or step
 
     def _kind_of(self, step: StepTerms) -> str:
         """Say what a step asks of a person; nothing where calls are to close it."""
@@ -230,8 +234,9 @@ class PlaybookForm(Widget):
         lines = [self._text(hint) for hint in step.step.hints]
         if kind == "stuck":
             lines = [self._text(str(self.enforcer.stuck_reason)), *lines]
-        if step is not self._current():
-            lines = [self._text(str(way_past(self.enforcer.terms, self.enforcer.state))), *lines]
+        way = way_past(self.enforcer.terms, self.enforcer.state)
+        if step is not self._current() and way is not None:
+            lines = [self._text(way), *lines]
         about = self._text(step.step.description)
         if not kind:
             tools = listed([f"'{self._text(tool)}'" for tool in step.tools]) or "tools"

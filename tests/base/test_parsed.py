@@ -117,7 +117,7 @@ PLAIN = st.recursive(
 )
 
 
-BROKEN = st.text(st.sampled_from(list("ab \t#:-|>'\"\n\r\x85\u2028\ufeff")), max_size=12)
+BROKEN = st.text(st.sampled_from(list("ab \t#:-|>'\"\n\r\x85\u2028\ufeff\\\u202e")), max_size=12)
 
 
 @given(st.lists(BROKEN, max_size=3))
@@ -130,6 +130,13 @@ def test_texts_of_several_lines_read_back_the_same(texts):
 def test_lines_stand_below_each_other_where_that_is_asked_for():
     assert write_yaml({"a": "one\n\ntwo"}, blocks=True) == "a: |-\n  one\n\n  two\n"
     assert write_yaml({"a": "one\n\ntwo"}) == 'a: "one\\n\\ntwo"\n'
+
+
+def test_bidirectional_overrides_are_written_as_escapes():
+    document = {"to\u202e": ["C:\\\u2066", "one\n\u202etwo", "\u202e"]}
+    written = write_yaml(document, blocks=True)
+    assert written.isascii()
+    assert yaml_value(written) == document
 
 
 @given(PLAIN)

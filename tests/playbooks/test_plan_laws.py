@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -218,3 +219,25 @@ def test_a_plan_followed_by_success_alone_comes_to_its_end_or_says_why_not(book,
             if admission.allowed:
                 enforcer.settle(admission)
     raise AssertionError(f"{enforcer!r} goes on for ever: {enforcer.plan!r}")
+
+
+@settings(few, max_examples=80)
+@given(books(), st.lists(event | st.tuples(host, st.none()), max_size=14), st.booleans())
+def test_a_report_adds_up_and_the_record_says_the_same(book, stream, block):
+    """Each refusal and each deviation stands in one line of it, and none in two."""
+    driver = Driver(book, "safe", block_violations=block)
+    for kind, what in stream:
+        driver.do(kind, what)
+    report = driver.enforcer.finish()
+    facts = report.view().sections[1].parts[0].items
+    told = [detail for fact in facts if (detail := re.match(r"refused (\d+)", str(fact.detail)))]
+    assert sum(int(one[1]) for one in told) == len(report.refused)
+    noted = [one for fact in facts if (one := re.fullmatch(r"(\d+) times?", str(fact.detail)))]
+    assert sum(int(one[1]) for one in told + noted) == len(report.deviations)
+
+    account = driver.enforcer.run.account
+    assert account["report"]["outcome"] == report.verdict
+    assert account["report"]["deviations"] == len(report.deviations)
+    declined = {row["step"] for row in account["verdicts"] if row["verdict"] == "approval declined"}
+    assert declined == {step for step, status in report.steps if status == "declined"}
+    assert all(step in account["report"]["declined"] for step in report.declined)

@@ -139,6 +139,18 @@ def test_a_call_refused_early_and_done_later_is_told_as_both():
     assert answer.verify().ok
 
 
+def test_a_call_refused_after_it_was_done_is_not_told_as_refused_early():
+    def drive(turn):
+        for tool in ("u", "u", "t"):
+            call(turn.enforcer, tool)
+
+    steps = [step(name, tools=[tool]) for name, tool in (("a", "t"), ("b", "u"))]
+    answer = tool_of(drive, book(*steps, strict_sequence=False)).execute_sync({})
+    assert not [item.what for item in answer.ledger.checked if "refused" in item.what]
+    lost = [item.what for item in answer.ledger.not_checked]
+    assert lost == ["what 'u' would have done in step 'a': 1 call refused"]
+
+
 def test_rows_of_a_driver_that_contradict_the_record_are_told_in_the_answer_itself():
     def drive(turn):
         call(turn.enforcer, "t")

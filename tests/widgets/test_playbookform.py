@@ -104,6 +104,17 @@ def test_it_asks_for_what_waits_behind_an_optional_step():
     assert needed.asks["kind"] == ""
 
 
+def test_where_steps_interleave_it_asks_for_any_that_waits():
+    book = Playbook(id="r", name="R", steps=[approval(), pays(), manual()], strict_sequence=False)
+    form = PlaybookForm(PlaybookEnforcer.from_playbook(book))
+    assert form.asks["step"] == "approve"
+    assert form.hand_in("R. Ito", "too much", decline=True)
+    assert (form.asks["kind"], form.asks["step"]) == ("manual", "review")
+    assert form.asks["lines"] == []
+    assert form.hand_in("R. Ito")
+    assert form.asks["about"] == "The step 'approve' was declined by 'R. Ito': too much."
+
+
 def test_a_stuck_step_is_freed_by_a_person():
     plan = plan_of(pays(max_tool_calls=1), policy={"cap_counts": "all", "on_cap": "fail"})
     form = PlaybookForm(plan, who="R. Ito")
@@ -229,6 +240,7 @@ def test_the_static_view_has_the_plan_below_what_is_asked():
     assert "Asked of a person" in data[HTML]
     assert "Read it twice." in data[TEXT]
     assert "2  pending" in data[TEXT]
+    assert "To be done" not in data[TEXT] + data[HTML]  # it is told above, once
     assert data[TEXT].startswith("PlaybookForm refund")
 
 
