@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runbook_nb._frozen import FrozenList
 from runbook_nb.chart.endings import Steps
 from runbook_nb.chart.fanout import FanOutBranches, _collected, _failed, _fan_of
-from runbook_nb.chart.judging import VERDICT
+from runbook_nb.chart.judging import appended_by
 from runbook_nb.chart.model import JudgeEachStage
 from runbook_nb.chart.plan import StagePlan
 from runbook_nb.chart.scope import Frame
@@ -129,26 +129,12 @@ class _Rows(FanOutBranches):
         return self.execution.untimed and not self.execution.watched
 
     def goes(self, layout: tuple[str, ...], path: DecisionPath) -> bool:
-        """File a kind of rows by what its branch would append; say whether that is known.
-
-        It is of rows that are decided and go to a branch that the chart declares: they are taken,
-        judged, and the verdict is kept, as `judged_chart` says.
-        """
+        """File a kind of rows by what its branch would append; say whether that is known."""
         assert self.chart is not None  # noqa: S101 - the chart was built with the stage
-        take, decider = self.chart.stages
-        branch = decider.branches.get(path.branch or "")
-        if path.refuses or branch is None:
+        appended = appended_by(self.chart, layout, path)
+        if appended is None:
             return False
-        args = take.args_code
-        taken = take.layout_codes(layout)
-        if taken is None:
-            return False
-        codes = (
-            *(take.stage_code, args, *taken),
-            *(decider.stage_code, *decider.decision_codes(path)),
-            *(branch.stage_code, branch.write_codes[VERDICT]),
-        )
-        self.fan.keep(codes, OK, (*map(Cell, layout), *compared(path), Constant(path.branch)))
+        self.fan.keep(appended, OK, (*map(Cell, layout), *compared(path), Constant(path.branch)))
         return True
 
     def run(self) -> Steps:

@@ -7,13 +7,17 @@ branches all run it, so that the engine need not (see `runbook_nb.chart.judged_r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runbook_nb.chart.branches import tags_of
 from runbook_nb.chart.model import Chart, JudgeEachStage
 from runbook_nb.chart.validate import RESERVED, is_id, is_text
 from runbook_nb.errors import DefinitionError, Problem
 from runbook_nb.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from runbook_nb.chart.plan import ChartPlan
+    from runbook_nb.rules.plan import DecisionPath
 
 #: The key of a row's state that its answer goes to.
 VERDICT: Final = "verdict"
@@ -63,6 +67,29 @@ def judged_chart(rules: RuleSet, decider: str = "Verdict") -> Chart:
             )
         branches = branches.branch(word, keep(word))
     return branches.end().build()
+
+
+def appended_by(
+    chart: ChartPlan, layout: tuple[str, ...], path: DecisionPath
+) -> tuple[int, ...] | None:
+    """Give the codes that a row with these keys appends where its decision goes this way.
+
+    It says of `judged_chart` what running it would: the row is taken, judged, and the verdict kept.
+    None of a row that is not decided, or goes to a branch that the chart does not declare.
+    """
+    take, decider = chart.stages
+    branch = decider.branches.get(path.branch or "")
+    if path.refuses or branch is None:
+        return None
+    args = take.args_code
+    taken = take.layout_codes(layout)
+    if taken is None:
+        return None
+    return (
+        *(take.stage_code, args, *taken),
+        *(decider.stage_code, *decider.decision_codes(path)),
+        *(branch.stage_code, branch.write_codes[VERDICT]),
+    )
 
 
 def judge_each_stage(
