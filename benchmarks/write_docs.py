@@ -41,23 +41,34 @@ THEMES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("Against others", PEERS),
 )
 _ENVELOPE = "What an answer says of its run costs nearly the same at any N, which weighs most here."
+_ROWS = (
+    "Half is the one loop that judges and files; half are the calls of the stages, about thirty "
+    "for a subject, each read and write of theirs recorded."
+)
 #: What stands between a goal and its gate or its stretch, where profiles tell.
 STOPS = {
     1: _ENVELOPE,
+    **dict.fromkeys((2, 3, 4, 5, 14), _ROWS),
     7: _ENVELOPE,
     8: _ENVELOPE,
     9: _ENVELOPE,
     10: "A hundredth of the fastest would be less than three microseconds, the answer included.",
     11: "Burr's and LangGraph's stores keep each step; ours keeps the whole walk in memory.",
+    12: "Six references of eight bytes, an offset, a shape, a status, and what lists keep spare.",
+    13: "What goal 12 counts, and the items by column: three references more.",
     18: "Half of it is `json` and `zlib`; the rest gathers the columns.",
     20: "Nearly all of it is loading the package's modules and declaring their classes.",
     21: _ENVELOPE,
+    22: "Workers by hand reach a tenth more: so much are the steps the engine takes for a branch.",
+    26: "Every cell is drawn as boxes and text; only to keep the page itself would cost less.",
+    27: "A row is an object of eight fields; a third is the collector going over them.",
     28: (
         "Digests and packing take most of what is packed, on both cores. Filed one by one, each is "
         "a transaction of nine pages, on one core; what cannot be packed still gets a digest and a "
         "ticket, which the reference does without."
     ),
     29: "Scheduler, caller and both workers share two cores.",
+    33: "A call makes an event, and nothing but events changes a plan.",
 }
 REACHED = {"stretch": "stretch", "gate": "gate", "MISSED": "**missed**"}
 

@@ -5,6 +5,7 @@ Base layer.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -30,6 +31,11 @@ def write_whole(path: str | os.PathLike[str], text: str, *, like: Path | None = 
     Path
         The path as it was given.
 
+    Raises
+    ------
+    FileNotFoundError
+        There is no folder for it; none is made.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -39,6 +45,9 @@ def write_whole(path: str | os.PathLike[str], text: str, *, like: Path | None = 
     """
     named = Path(path)
     target = Path(os.path.realpath(named))
+    if not target.parent.is_dir():
+        why = f"there is no such folder to write {target.name!r} in; make it first"
+        raise FileNotFoundError(errno.ENOENT, why, str(target.parent))
     # Short, whatever the target's name; no two that write one file at a time meet.
     draft = target.with_name(f".{content_id(target.name)}.{random_id(16)}.part")
     mode = _mode_of(target if like is None else like)

@@ -46,6 +46,8 @@ class PlaybookReport(Renderable):
         The types of all that went against the playbook, in order, refusals too.
     score : float
         The mean share of probes per step; see `PlaybookEnforcer.adherence_score`.
+    asking : int
+        How many steps ask for evidence; the score says nothing where none does.
     steps : tuple of (str, str)
         Each step with where it stands, in order.
     declined : mapping of str to (str, str)
@@ -76,6 +78,7 @@ class PlaybookReport(Renderable):
     policy: str = "safe"
     playbook: str | None = None
     key: str | None = None
+    asking: int = 0
 
     @property
     def passed(self) -> bool:
@@ -123,6 +126,7 @@ def report_of(keeper: Keeper) -> PlaybookReport:
         stuck=stuck_reason(terms, state),
         deviations=tuple(deviations),
         score=score_of(keeper),
+        asking=sum(1 for one in terms.steps if one.probes),
         steps=tuple((one.id, _status(keeper, one)) for one in terms.steps),
         running=tuple(call.call_id for call in state.calls.values() if call.outcome is None),
         declined=declined,

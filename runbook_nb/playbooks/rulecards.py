@@ -137,6 +137,8 @@ def report_card(report: PlaybookReport) -> Card:
     ]
     words = VERDICTS.get(report.verdict, report.verdict)
     share = f"score {report.score:.0%}, the mean share of probes per step"
+    if not report.asking:
+        share = "no step asks for evidence"
     told = (
         f"{counted(len(report.unresolved), 'required step')} not done",
         f"deviations {len(report.deviations)}",

@@ -32,6 +32,7 @@ STATE_WORDS: Final = {
 _SAYS_TOO: Final = {
     "not_taken": ("not selected", "skipped", "passed over"),
     "not_reached": ("pending",),
+    "failed": ("declined",),
     "stopped": ("the stop",),
 }
 

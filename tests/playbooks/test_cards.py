@@ -8,7 +8,7 @@ import pytest
 from hand_events import NIST, WHY_STUCK, Plan, book, step, stuck
 
 from runbook_nb._display import through
-from runbook_nb.playbooks import EnforcementPolicy, PlaybookEnforcer, PlaybookPlan
+from runbook_nb.playbooks import EnforcementPolicy, Playbook, PlaybookEnforcer, PlaybookPlan
 from runbook_nb.playbooks.events import Approved, Closed, Declined, Finished, Skipped, replay
 from runbook_nb.playbooks.run import run_of
 from runbook_nb.playbooks.steptables import seconds_words
@@ -305,6 +305,19 @@ def test_a_report_never_shows_its_score_alone():
     )
     for words in ("not done", "call of rm", "unexpected tool"):
         assert words in text
+
+
+def test_a_report_of_steps_that_ask_for_no_evidence_has_no_score_to_tell():
+    plan = PlaybookEnforcer.from_playbook(
+        Playbook.model_validate(
+            {"id": "b", "name": "B", "steps": [{"id": "ok", "description": "d", "kind": "approval"}]}
+        )
+    )
+    plan.decline("ok", by="M. Osei", note="wrong window")
+    text = str(plan.finish())
+    assert "1 required step not done" in text
+    assert "no step asks for evidence" in text
+    assert "score" not in text
 
 
 def test_a_violation_says_whether_a_call_was_refused_for_it():

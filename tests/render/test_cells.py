@@ -123,6 +123,8 @@ def test_a_state_is_said_unless_our_own_words_say_it():
     assert word("load", ("rule", "not reached: time")) == ""
     assert word("load", Data(value="not reached")) == "not reached"
     assert word("not reached") == "not reached"
+    declined = FlowLine(depth=0, cells=("approve", "declined"), state="failed")
+    assert state_word(declined) == ""
 
 
 @pytest.mark.parametrize(
