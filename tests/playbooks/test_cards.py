@@ -308,11 +308,9 @@ def test_a_report_never_shows_its_score_alone():
 
 
 def test_a_report_of_steps_that_ask_for_no_evidence_has_no_score_to_tell():
-    plan = PlaybookEnforcer.from_playbook(
-        Playbook.model_validate(
-            {"id": "b", "name": "B", "steps": [{"id": "ok", "description": "d", "kind": "approval"}]}
-        )
-    )
+    step = {"id": "ok", "description": "Approve it.", "kind": "approval"}
+    book = Playbook.model_validate({"id": "b", "name": "B", "steps": [step]})
+    plan = PlaybookEnforcer.from_playbook(book)
     plan.decline("ok", by="M. Osei", note="wrong window")
     text = str(plan.finish())
     assert "1 required step not done" in text
