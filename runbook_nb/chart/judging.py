@@ -81,7 +81,7 @@ def appended_by(
     branch = decider.branches.get(path.branch or "")
     if path.refuses or branch is None:
         return None
-    args = take.args_code
+    args = take.args_code  # before the keys are met, as a branch that runs would meet them
     taken = take.layout_codes(layout)
     if taken is None:
         return None

@@ -307,13 +307,13 @@ class Tables:
                 if found is None:
                     found = len(self.codes)
                     self.codes.append(code)
-                    for known in self._shared:
-                        if not (
-                            code == known.codes[found]
-                            if found < known.count
-                            else known.take(found, code)
-                        ):
-                            self._shared.clear()
+                    known = self.known
+                    if known is not None and not (
+                        code == known.codes[found]
+                        if found < known.count
+                        else known.take(found, code)
+                    ):
+                        self._shared.clear()
                     # Last: who finds the number looks without the lock at what goes with it.
                     self._numbers[code] = found
         return found
